@@ -18,14 +18,24 @@ const FIRST_LINES = [
   'const require = __createRequire(BUNDLE_URL);',
 ].join('\n');
 
-/**
- * `npm run build`: the whole command line in one file, which needs nothing but Node.js 20 or newer. The same sources give the
- * same bytes in any folder: no time, no path and no random value is part of them.
- */
+/** Each is one file. Hosts that only run an agent need no more than the second. */
+const PROGRAMS = ['countersign', 'countersign-agent'] as const;
+
+/** `npm run build`: the command line in one file, and the agent in another one. */
 export async function buildCli(outputFolder: string): Promise<void> {
+  mkdirSync(outputFolder, { recursive: true });
+  for (const name of PROGRAMS) await buildProgram(name, outputFolder);
+  writeFileSync(join(outputFolder, 'openapi.json'), `${JSON.stringify(openApiDocument(), null, 2)}\n`);
+}
+
+/**
+ * A program needs nothing but Node.js 20 or newer. The same sources give the same bytes in any folder: no time, no path and
+ * no random value is part of them.
+ */
+async function buildProgram(name: (typeof PROGRAMS)[number], outputFolder: string): Promise<void> {
   const { outputFiles, metafile } = await build({
-    entryPoints: [join(ROOT, 'bin', 'countersign.ts')],
-    outfile: 'countersign.mjs',
+    entryPoints: [join(ROOT, 'bin', `${name}.ts`)],
+    outfile: `${name}.mjs`,
     inject: ['node-20.ts', 'embedded-files.ts'].map((file) => join(ROOT, 'bin', 'build', file)),
     define: {
       COUNTERSIGN_BUILD: JSON.stringify(buildOf(ROOT)),
@@ -58,15 +68,13 @@ export async function buildCli(outputFolder: string): Promise<void> {
   const bytes = Buffer.concat([program.contents, Buffer.from(`${FILES_COMMENT}${packed(embedded)}\n`)]);
   const lockfile = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8'));
   const files = [...sources, ...embedded.flatMap(({ path, sources: own }) => [path, ...own])];
-  const bom = bomOf({ version: packageVersion(), bytes, files, lockfile });
+  const bom = bomOf({ name, version: packageVersion(), bytes, files, lockfile });
   const sha256 = createHash('sha256').update(bytes).digest('hex');
-  const write = (name: string, content: string | Uint8Array) => writeFileSync(join(outputFolder, name), content);
-  mkdirSync(outputFolder, { recursive: true });
-  write('countersign.mjs', bytes);
-  chmodSync(join(outputFolder, 'countersign.mjs'), 0o755);
-  write('countersign.mjs.sha256', `${sha256}  countersign.mjs\n`);
-  write('countersign.cdx.json', `${JSON.stringify(bom, null, 2)}\n`);
-  write('openapi.json', `${JSON.stringify(openApiDocument(), null, 2)}\n`);
+  const write = (file: string, content: string | Uint8Array) => writeFileSync(join(outputFolder, file), content);
+  write(`${name}.mjs`, bytes);
+  chmodSync(join(outputFolder, `${name}.mjs`), 0o755);
+  write(`${name}.mjs.sha256`, `${sha256}  ${name}.mjs\n`);
+  write(`${name}.cdx.json`, `${JSON.stringify(bom, null, 2)}\n`);
 }
 
 function packed(files: ReturnType<typeof filesBeside>): string {
@@ -79,5 +87,7 @@ function packed(files: ReturnType<typeof filesBeside>): string {
 if (import.meta.main) {
   const folder = process.argv[2] ?? join(ROOT, 'dist');
   await buildCli(folder);
-  console.log(`${folder}: countersign.mjs, countersign.mjs.sha256, countersign.cdx.json, openapi.json`);
+  console.log(
+    `${folder}: ${PROGRAMS.map((name) => `${name}.mjs`).join(', ')}, each with .sha256 and .cdx.json; openapi.json`,
+  );
 }

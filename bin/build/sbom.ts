@@ -14,6 +14,7 @@ export interface Lockfile {
 }
 
 interface Program {
+  name: string;
   version: string;
   bytes: Uint8Array;
   /** Paths of all files in the program, relative to the root: `node_modules/zod/index.js`. */
@@ -28,11 +29,11 @@ const UUID_PARTS = /^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*$/;
  * The CycloneDX list of the packages that are in the program. It depends on the program only, so two builds have the same
  * list: no time, and the serial number is derived from the program.
  */
-export function bomOf({ version, bytes, files, lockfile }: Program): object {
+export function bomOf({ name, version, bytes, files, lockfile }: Program): object {
   const folders = files.flatMap((file) => PACKAGE.exec(file)?.[0].replace(/^.*?(?=node_modules\/)/, '') ?? []);
   const packages = [...new Set(folders)].sort();
   const refs = new Map(packages.map((folder) => [folder, purlOf(folder, lockfile)]));
-  const program = `countersign@${version}`;
+  const program = `${name}@${version}`;
   const sha256 = createHash('sha256').update(bytes).digest('hex');
   return {
     $schema: 'http://cyclonedx.org/schema/bom-1.6.schema.json',
@@ -44,7 +45,7 @@ export function bomOf({ version, bytes, files, lockfile }: Program): object {
       component: {
         type: 'application',
         'bom-ref': program,
-        name: 'countersign',
+        name,
         version,
         hashes: [{ alg: 'SHA-256', content: sha256 }],
       },

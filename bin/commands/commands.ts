@@ -110,6 +110,10 @@ const MODULES: readonly CommandModule[] = [
     load: async () => (await import('./evidence/checks.ts')).evidenceChecks,
   },
   {
+    names: ['agent enrol', 'agent run', 'agent doctor', 'agent drain'],
+    load: async () => (await import('./agent/agent.ts')).agent,
+  },
+  {
     names: ['dead-letters list', 'dead-letters redrive'],
     load: async () => (await import('./dead-letters.ts')).deadLetters,
   },

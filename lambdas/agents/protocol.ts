@@ -174,7 +174,11 @@ export const CompleteRequest = z.strictObject({
   lease_version: z.int(),
   /** The key of the assignment. A result with another key is refused, the same result again changes nothing. */
   idempotency_key: z.string(),
-  status: z.enum(['succeeded', 'failed', 'timed_out', 'canceled', 'never_started']),
+  /**
+   * `never_started`: the command certainly did not run. `unknown`: it started, and the agent was restarted before it knew the
+   * result; the runtime treats it as a lost lease.
+   */
+  status: z.enum(['succeeded', 'failed', 'timed_out', 'canceled', 'never_started', 'unknown']),
   exit_code: z.int().nullable(),
   signal: z.string().max(20).nullable(),
   execution_ms: z.int().min(0),

@@ -1,7 +1,7 @@
 import type * as z from 'zod';
-import type { CompleteAssignment } from '../agents/agent-requests.ts';
+import type { AgentCaller, CompleteAssignment } from '../agents/agent-requests.ts';
 import type { Assignment, CommandResult } from '../agents/assignment.ts';
-import type { CompleteRequest } from '../agents/protocol.ts';
+import type { CompleteRequest, CompleteResponse } from '../agents/protocol.ts';
 import { CountersignError, recordedError } from '../run/errors.ts';
 import type { CommandRecord } from '../run/receipt.ts';
 import type { RunningStep } from '../run/step.ts';
@@ -9,7 +9,7 @@ import type { StepOutcome } from './5-executor.ts';
 import { reportOutcome } from './6-report-outcome.ts';
 import { type AgentPorts, assignmentOf, freeSlot } from './agent-ports.ts';
 import { countAssignment } from './count-assignment.ts';
-import { reversalOf } from './end-assignment.ts';
+import { HOW_FAR_IS_UNKNOWN, lostOutcome, reversalOf } from './end-assignment.ts';
 import { recordLateResult } from './record-late-result.ts';
 
 /**
@@ -25,7 +25,8 @@ export const completeAssignment: CompleteAssignment<AgentPorts> = async (ports, 
       `the result of ${assignmentId} names another idempotency key than its assignment`,
     );
   }
-  const result = resultOf(request);
+  if (request.status === 'unknown') return reportLost(ports, caller, assignment);
+  const result = resultOf({ ...request, status: request.status });
   // A command that nobody confirmed must not have run: its result settles nothing.
   if (assignment.status === 'acknowledged') {
     const reported = await reportOutcome(ports, {
@@ -42,7 +43,30 @@ export const completeAssignment: CompleteAssignment<AgentPorts> = async (ports, 
   return { result: await recordLateResult(ports, assignment, result) };
 };
 
-function resultOf(request: z.infer<typeof CompleteRequest>): CommandResult {
+/** The agent was restarted while the command ran. That is the end of the lease, known before its time. */
+async function reportLost(
+  ports: AgentPorts,
+  { agent }: AgentCaller,
+  assignment: Assignment,
+): Promise<z.infer<typeof CompleteResponse>> {
+  const { tenant, runId, stepIndex, leaseVersion, assignmentId, agentName } = assignment;
+  if (assignment.status === 'completed' || assignment.status === 'lost') return { result: 'duplicate' };
+  if (assignment.status !== 'acknowledged') return { result: 'lease_lost' };
+  const reason = `agent ${agentName} was restarted while the command ran; ${HOW_FAR_IS_UNKNOWN}`;
+  const { result } = await reportOutcome(ports, {
+    ...{ tenant, runId, stepIndex, leaseVersion },
+    outcome: ({ step }) => lostOutcome(step, reason),
+    assignment: { read: assignment, ending: { status: 'lost', reason } },
+  });
+  if (result !== 'accepted') return { result: 'lease_lost' };
+  countAssignment(ports, 'lost');
+  await freeSlot(ports, agent, assignmentId);
+  return { result: 'accepted' };
+}
+
+type EndedRequest = z.infer<typeof CompleteRequest> & { status: CommandResult['status'] };
+
+function resultOf(request: EndedRequest): CommandResult {
   const { status, exit_code: exitCode, signal, execution_ms: durationMs, sandbox_profile: profile } = request;
   const { output, violations, reason } = request;
   return {

@@ -27,7 +27,9 @@ export async function endAssignment(
   const { tenant, runId } = draft.run;
   const { index: stepIndex, leaseVersion, assigned } = step;
   const assignment = await worker.agents.assignment(tenant, { runId, stepIndex, leaseVersion });
-  const outcome = assigned ? lost(step, assigned.agentName) : notAcknowledged(assignment);
+  const outcome = assigned
+    ? lostOutcome(step, `agent ${assigned.agentName} stopped renewing its lease; ${HOW_FAR_IS_UNKNOWN}`)
+    : notAcknowledged(assignment);
   const status: AssignmentStatus = assigned ? 'lost' : 'withdrawn';
   if (assignment) {
     const reason = outcome.kind === 'unassigned' ? outcome.reason : outcome.error.message;
@@ -38,13 +40,15 @@ export async function endAssignment(
   return true;
 }
 
-function lost(step: RunningStep, agentName: string): Extract<StepOutcome, { kind: 'unknown' }> {
-  const error = recordedError(
-    'AGENT_LOST',
-    `agent ${agentName} stopped renewing its lease; it is unknown how far the command came (RUNBOOK, "An agent is lost")`,
-  );
-  return { kind: 'unknown', error, retryable: false, reversal: reversalOf(step) };
-}
+export const HOW_FAR_IS_UNKNOWN = 'it is unknown how far the command came (RUNBOOK, "An agent is lost")';
+
+/** Nobody knows what the command did. */
+export const lostOutcome = (step: RunningStep, message: string): Extract<StepOutcome, { kind: 'unknown' }> => ({
+  kind: 'unknown',
+  error: recordedError('AGENT_LOST', message),
+  retryable: false,
+  reversal: reversalOf(step),
+});
 
 /** How to undo what the command of a step may have changed. */
 export function reversalOf({ tool, input, undoes }: Pick<RunningStep, 'tool' | 'input' | 'undoes'>): Reversal {

@@ -99,7 +99,17 @@ describe('the single-file command line', () => {
 describe('the build', () => {
   it('has the same bytes when it is made in another folder', async () => {
     const copy = join(folder.path, 'a copy');
-    const parts = ['bin', 'client', 'lambdas', 'lib', 'policies', 'package.json', 'package-lock.json', 'tsconfig.json'];
+    const parts = [
+      'agent',
+      'bin',
+      'client',
+      'lambdas',
+      'lib',
+      'policies',
+      'package.json',
+      'package-lock.json',
+      'tsconfig.json',
+    ];
     for (const part of parts) cpSync(join(ROOT, part), join(copy, part), { recursive: true });
     symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
     const again = join(folder.path, 'built-again');

@@ -123,6 +123,13 @@ describe('imports', () => {
     expect(violations(lambdas, (_file, from) => forbidden.test(from))).toEqual([]);
   });
 
+  it('the agent loads the protocol and what it needs of the domain, and AWS clients only when a command needs one', () => {
+    const allowed = /^(agent|lambdas\/(agents|entry)|lambdas\/evidence\/signing\/dsse\.ts)|^(node:|zod$)/;
+    const files = sourceFiles('agent/**/*.ts');
+    expect(files.length).toBeGreaterThan(20);
+    expect(violations(files, (_file, from) => !allowed.test(from))).toEqual([]);
+  });
+
   it('lib imports only environment schemas, names and bounds from lambdas', () => {
     const allowed: Record<string, string[]> = {
       'lambdas/run/lease.ts': ['WORKER_TIMEOUT_MS'],
@@ -148,12 +155,14 @@ describe('imports', () => {
   });
 
   it('every relative import has a file extension', () => {
-    const relative = sourceFiles('{lambdas,lib,local,bin,client,test,bench}/**/*.ts').flatMap(({ path, imports }) =>
-      imports
-        .filter(
-          ({ from }) => /^(lambdas|lib|local|bin|client|test|bench)\//.test(from) && !/\.(ts|mjs|json)$/.test(from),
-        )
-        .map(({ from }) => `${path}: ${from}`),
+    const relative = sourceFiles('{agent,lambdas,lib,local,bin,client,test,bench}/**/*.ts').flatMap(
+      ({ path, imports }) =>
+        imports
+          .filter(
+            ({ from }) =>
+              /^(agent|lambdas|lib|local|bin|client|test|bench)\//.test(from) && !/\.(ts|mjs|json)$/.test(from),
+          )
+          .map(({ from }) => `${path}: ${from}`),
     );
     expect(relative).toEqual([]);
   });

@@ -232,6 +232,18 @@ describe('a command that runs', () => {
     expect(shop.assignments()).toMatchObject([{ status: 'lost' }]);
   });
 
+  it('is lost as soon as its agent reports that it was restarted while the command ran', async () => {
+    const message = await shop.start(workflow());
+    const statement = await one.take();
+    expect(await one.complete(statement, { status: 'unknown', exit_code: null })).toEqual({ result: 'accepted' });
+    const { run, steps, receipts } = await shop.finish(message);
+    expect(run.status).toBe('needs_human');
+    expect(steps[0]).toMatchObject({ status: 'failed_terminal', error: { code: 'AGENT_LOST' } });
+    expect(receipts[0]).toMatchObject({ outcome: 'unknown' });
+    expect(shop.assignments()).toMatchObject([{ status: 'lost', reason: expect.stringContaining('restarted') }]);
+    expect(await one.complete(statement, { status: 'unknown', exit_code: null })).toEqual({ result: 'duplicate' });
+  });
+
   it('that is lost is rolled back by another agent if it has a rollback, and is not assigned again', async () => {
     const message = await shop.start(workflow(UNDOABLE));
     await one.take();

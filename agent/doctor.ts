@@ -1,0 +1,114 @@
+import { AgentFolder, type Identity } from './agent-folder.ts';
+import { type AgentConfig, environmentOf, readConfig } from './config.ts';
+import { VaultSession } from './credentials/vault.ts';
+import { lockHolder } from './folder-lock.ts';
+import { sendRequest } from './http-request.ts';
+import { probeProfiles } from './sandbox/probe.ts';
+import { CORRECTION_MAX_MS, ServerClock } from './server-clock.ts';
+import type { System } from './system.ts';
+
+/** One thing that was examined. */
+export interface Examined {
+  subject: string;
+  /** What is good, or what is wrong and how to fix it. */
+  finding: string;
+  level: 'ok' | 'warning' | 'error';
+}
+
+const TIMEOUT_MS = 10_000;
+const ok = (subject: string, finding: string): Examined => ({ subject, finding, level: 'ok' });
+const warning = (subject: string, finding: string): Examined => ({ subject, finding, level: 'warning' });
+const wrong = (subject: string, finding: string): Examined => ({ subject, finding, level: 'error' });
+
+/** Examines the folder of an agent and its host. Changes nothing. */
+export async function examineAgent(dir: string, system: System): Promise<Examined[]> {
+  const folder = new AgentFolder(dir);
+  const identity = attempt(() => folder.readIdentity());
+  const key = attempt(() => folder.readKey());
+  const config = await readConfig(folder.config).catch((error: Error) => error);
+  const found = [
+    identity instanceof Error
+      ? wrong('identity', identity.message)
+      : ok('identity', `${identity.name} (${identity.agent_id}) of ${identity.tenant}`),
+    key instanceof Error ? wrong('key', key.message) : ok('key', 'only this user can read it'),
+    config instanceof Error ? wrong('configuration', config.message) : ok('configuration', folder.config),
+  ];
+  if (identity instanceof Error) return found;
+  const usable = config instanceof Error ? undefined : config;
+  const holder = lockHolder(folder.lock);
+  return [
+    ...found,
+    holder
+      ? ok('process', `${holder.pid} runs this agent`)
+      : warning('process', `none runs this agent; run: countersign agent run --dir ${dir}`),
+    ...(await examineRuntime(identity, system)),
+    ...(await examineProfiles(folder, identity, usable)),
+    ...(usable?.vault ? [await examineVault(usable.vault)] : []),
+  ];
+}
+
+function attempt<Value>(read: () => Value): Value | Error {
+  try {
+    return read();
+  } catch (error) {
+    return error as Error;
+  }
+}
+
+async function examineRuntime({ url }: Identity, system: System): Promise<Examined[]> {
+  const clock = new ServerClock(system);
+  const sentAt = system.monotonic();
+  try {
+    const { status, headers } = await sendRequest({
+      method: 'GET',
+      url: new URL('/healthz', url),
+      headers: {},
+      timeoutMs: TIMEOUT_MS,
+    });
+    clock.learnFromHeader(String(headers.date), sentAt);
+    const seconds = Math.round(Math.abs(clock.difference) / 1000);
+    return [
+      status === 200
+        ? ok('runtime', url)
+        : wrong('runtime', `${url} responds with ${status}; is it the URL of a Countersign stage?`),
+      seconds * 1000 > CORRECTION_MAX_MS
+        ? wrong('clock', `${seconds} s from the runtime's; the agent refuses to work. Synchronize it (NTP)`)
+        : seconds > 5
+          ? warning('clock', `${seconds} s from the runtime's; the agent corrects it. Synchronize it (NTP)`)
+          : ok('clock', 'agrees with the runtime'),
+    ];
+  } catch (error) {
+    return [wrong('runtime', `${url} does not respond: ${(error as Error).message}`)];
+  }
+}
+
+async function examineProfiles(
+  folder: AgentFolder,
+  identity: Identity,
+  config: AgentConfig | undefined,
+): Promise<Examined[]> {
+  const served = identity.environments.filter((environment) => config?.environments?.includes(environment) ?? true);
+  return (await probeProfiles(folder.realPath, folder.keyFile)).map((probe) => {
+    const subject = `profile ${probe.profile}`;
+    const environment = environmentOf(probe.profile);
+    if (!served.includes(environment)) return ok(subject, `not offered: this agent does not serve ${environment}`);
+    if (!probe.holds) return wrong(subject, probe.missing.join('; '));
+    if (probe.profile === 'dev-flex' && served.some((each) => each !== 'dev')) {
+      return warning(subject, 'not offered: it does not protect the key of an agent that also serves prod or staging');
+    }
+    return ok(subject, 'holds on this host');
+  });
+}
+
+/** Logs in and out again. */
+async function examineVault(config: NonNullable<AgentConfig['vault']>): Promise<Examined> {
+  const session = new VaultSession(config);
+  try {
+    await session.login();
+    return (await session.revoke())
+      ? ok('vault', `${config.address} accepts this agent`)
+      : warning('vault', 'the token could not be revoked; give the role the policy "default"');
+  } catch (error) {
+    return wrong('vault', (error as Error).message);
+  }
+}

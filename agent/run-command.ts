@@ -1,0 +1,252 @@
+import { accessSync, constants } from 'node:fs';
+import type { AssignmentStatement } from '../lambdas/agents/protocol.ts';
+import type { AgentLog } from './agent-log.ts';
+import { type AgentConfig, profileConfig } from './config.ts';
+import { CredentialUnavailable } from './credentials/credential-source.ts';
+import { HeldCredentials } from './credentials/held-credentials.ts';
+import type { Journal } from './journal.ts';
+import { OutputBuffer } from './output-buffer.ts';
+import { OutputSender } from './output-sender.ts';
+import type { CommandReport } from './result-spool.ts';
+import type { RuntimeClient } from './runtime-client.ts';
+import {
+  ASSIGNMENT_VARIABLE,
+  type CommandEnd,
+  type CommandProcess,
+  endedByFilter,
+  startCommand,
+} from './sandbox/command-process.ts';
+import { FIRST_OWN_DESCRIPTOR, sandboxedCommand } from './sandbox/sandboxed-command.ts';
+import type { ServerClock } from './server-clock.ts';
+import type { System } from './system.ts';
+
+export interface CommandPorts {
+  client: Pick<RuntimeClient, 'output'>;
+  config: AgentConfig;
+  /** Commands must not see it. */
+  agentFolder: string;
+  journal: Journal;
+  clock: ServerClock;
+  system: System;
+  log: AgentLog;
+}
+
+/** Why the agent ends a command. */
+type Stop = { status: 'canceled' | 'timed_out'; reason: string };
+
+/** A command gets this long to end after SIGTERM. */
+const GRACE_MS = 5_000;
+/** A command has ended this long before its lease does: after that, another agent may undo it. */
+const LEASE_MARGIN_MS = 2_000;
+/** What every command sees, in addition to its credentials. */
+const ENVIRONMENT = {
+  PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+  LANG: 'C.UTF-8',
+  HOME: '/tmp',
+};
+
+/** One acknowledged assignment: runs its command once, and reports how it ended. */
+export class AssignedCommand {
+  readonly statement: AssignmentStatement;
+  readonly #ports: CommandPorts;
+  readonly #buffer: { current?: OutputBuffer } = {};
+  #leaseUntil: number;
+  #process: CommandProcess | undefined;
+  #sender: OutputSender | undefined;
+  #stop: Stop | undefined;
+  readonly #ended = new AbortController();
+
+  constructor(statement: AssignmentStatement, leaseUntil: number, ports: CommandPorts) {
+    this.statement = statement;
+    this.#leaseUntil = leaseUntil;
+    this.#ports = ports;
+  }
+
+  renew(leaseUntil: number): void {
+    this.#leaseUntil = leaseUntil;
+  }
+
+  /** The runtime no longer waits for the result. */
+  leaseLost(): void {
+    this.#sender?.stop();
+    this.stop({ status: 'canceled', reason: 'the lease was lost' });
+  }
+
+  /** Asks the command to end, and ends it after a while. The first reason counts. */
+  stop(stop: Stop): void {
+    if (this.#stop || this.#ended.signal.aborted) return;
+    this.#stop = stop;
+    this.#ports.log.warn('stopping the command', { assignment: this.statement.assignment_id, reason: stop.reason });
+    this.#sender?.status(`\ncountersign: stopped because ${stop.reason}\n`);
+    this.#process?.terminate();
+    void this.#ports.system.sleep(GRACE_MS, this.#ended.signal).then(() => this.#process?.kill());
+  }
+
+  /** Ends the command at once, with everything that it started. */
+  kill(): void {
+    this.#process?.kill();
+  }
+
+  async run(): Promise<CommandReport> {
+    const { config, system } = this.#ports;
+    const credentials = new HeldCredentials(config, system, FIRST_OWN_DESCRIPTOR);
+    const result = await this.#runWith(credentials).catch((error: Error) => {
+      this.#ports.log.error('the command could not be run', {
+        assignment: this.statement.assignment_id,
+        error: error.message,
+      });
+      return this.#started ? failed(error) : neverStarted(error.message);
+    });
+    const used = await credentials.release();
+    this.#ended.abort();
+    return this.#report(result, used);
+  }
+
+  get #started(): boolean {
+    return this.#process !== undefined;
+  }
+
+  async #runWith(credentials: HeldCredentials): Promise<Result> {
+    const { statement } = this;
+    const { clock, journal, system } = this.#ports;
+    try {
+      await credentials.fetch(statement.credentials);
+    } catch (error) {
+      if (error instanceof CredentialUnavailable) return neverStarted(error.message);
+      throw error;
+    }
+    const obstacle = this.#obstacle();
+    if (obstacle !== undefined) return neverStarted(obstacle);
+    const sandboxed = this.#sandboxed(credentials);
+    const buffer = new OutputBuffer(credentials.secrets, () => clock.iso());
+    this.#buffer.current = buffer;
+    this.#sender = new OutputSender(buffer, (chunks) => this.#send(chunks), system);
+    // From here on the command counts as started, also if the agent crashes before it is.
+    journal.started(statement.assignment_id, clock.iso());
+    const startedAt = system.monotonic();
+    this.#process = startCommand(sandboxed, this.#environment(credentials));
+    this.#sender.attach('stdout', this.#process.stdout);
+    this.#sender.attach('stderr', this.#process.stderr);
+    void this.#watchTimeout();
+    void this.#watchLease();
+    const end = await this.#process.ended;
+    const executionMs = Math.round(system.monotonic() - startedAt);
+    this.#ended.abort();
+    await this.#sender.finish();
+    return this.#resultOf(end, executionMs);
+  }
+
+  /** Why the command must not start now. */
+  #obstacle(): string | undefined {
+    const { clock } = this.#ports;
+    const { start_before, command } = this.statement;
+    if (this.#stop) return this.#stop.reason;
+    if (clock.now() >= Date.parse(start_before)) return `it had to start before ${start_before}`;
+    if (clock.now() >= this.#leaseUntil - LEASE_MARGIN_MS) return 'its lease ended before it could start';
+    try {
+      accessSync(command.executable, constants.X_OK);
+      return undefined;
+    } catch {
+      return `${command.executable} is not an executable file on this host`;
+    }
+  }
+
+  #sandboxed({ inputs }: HeldCredentials) {
+    const { sandbox_profile: profile, command } = this.statement;
+    const { limits, writable, hidden } = profileConfig(this.#ports.config, profile);
+    return sandboxedCommand(profile, command, {
+      limits,
+      writable,
+      hidden: [...hidden, this.#ports.agentFolder],
+      inputs,
+    });
+  }
+
+  #environment({ environment }: HeldCredentials): Record<string, string> {
+    const { assignment_id, session_id, step_id } = this.statement;
+    const own = { COUNTERSIGN_RUN: session_id, COUNTERSIGN_STEP: step_id, [ASSIGNMENT_VARIABLE]: assignment_id };
+    return { ...ENVIRONMENT, ...environment, ...own };
+  }
+
+  #send(chunks: Parameters<RuntimeClient['output']>[0]['chunks']) {
+    const { assignment_id, lease_version } = this.statement;
+    return this.#ports.client.output({ assignment_id, lease_version, chunks });
+  }
+
+  async #watchTimeout(): Promise<void> {
+    const { timeout_seconds } = this.statement;
+    await this.#ports.system.sleep(timeout_seconds * 1000, this.#ended.signal);
+    if (!this.#ended.signal.aborted) {
+      this.stop({ status: 'timed_out', reason: `it ran longer than ${timeout_seconds} s` });
+    }
+  }
+
+  /** Without a connection nobody renews the lease. The command ends before the runtime may give the step up. */
+  async #watchLease(): Promise<void> {
+    const { clock, system } = this.#ports;
+    while (!this.#ended.signal.aborted) {
+      const left = this.#leaseUntil - LEASE_MARGIN_MS - GRACE_MS - clock.now();
+      if (left <= 0) {
+        this.leaseLost();
+        return;
+      }
+      await system.sleep(left, this.#ended.signal);
+    }
+  }
+
+  #resultOf(end: CommandEnd, executionMs: number): Result {
+    if (end.neverStarted) return neverStarted('the sandbox could not be created; run: countersign agent doctor');
+    const { exitCode, signal } = end;
+    const status = this.#stop?.status ?? (exitCode === 0 ? 'succeeded' : 'failed');
+    const reason = this.#stop?.reason;
+    return {
+      status,
+      exitCode,
+      signal,
+      executionMs,
+      violations: endedByFilter(end) ? ['seccomp'] : [],
+      ...(reason && { reason }),
+    };
+  }
+
+  #report(
+    { status, exitCode, signal, executionMs, violations, reason }: Result,
+    used: CommandReport['credentials_used'],
+  ): CommandReport {
+    const { assignment_id, lease_version, idempotency_key, sandbox_profile } = this.statement;
+    return {
+      assignment_id,
+      lease_version,
+      idempotency_key,
+      status,
+      exit_code: exitCode,
+      signal,
+      execution_ms: executionMs,
+      sandbox_profile,
+      output: (this.#buffer.current ?? new OutputBuffer([], () => '')).digest(),
+      credentials_used: used,
+      violations,
+      ...(reason !== undefined && { reason: reason.slice(0, 500) }),
+    };
+  }
+}
+
+interface Result {
+  status: CommandReport['status'];
+  exitCode: number | null;
+  signal: string | null;
+  executionMs: number;
+  violations: string[];
+  reason?: string;
+}
+
+const neverStarted = (reason: string): Result => ({
+  status: 'never_started',
+  exitCode: null,
+  signal: null,
+  executionMs: 0,
+  violations: [],
+  reason,
+});
+
+const failed = ({ message }: Error): Result => ({ ...neverStarted(message), status: 'unknown' });

@@ -1,0 +1,103 @@
+import { existsSync } from 'node:fs';
+import type { Command, ProfileName } from '../../lambdas/agents/protocol.ts';
+import { ISOLATION, type Isolation, type Limits } from './isolation.ts';
+import { isSeccompArchitecture, seccompProgram } from './seccomp.ts';
+
+/** What to spawn for a command. */
+export interface SandboxedCommand {
+  file: string;
+  args: string[];
+  /** File descriptors from 3 on: bytes that the process reads, or `status`, which bubblewrap writes. */
+  descriptors: (Buffer | 'status')[];
+}
+
+export interface SandboxOptions {
+  limits: Limits;
+  /** Folders that the command can change, if the profile allows it. */
+  writable: readonly string[];
+  /** Folders that the command sees empty: at least the one of the agent, which has its key. */
+  hidden: readonly string[];
+  /** Bytes that the command itself reads from file descriptors, the first from `FIRST_OWN_DESCRIPTOR`. */
+  inputs: readonly Buffer[];
+}
+
+/** The first file descriptor of `inputs`, the same for each profile: 3 and 4 belong to bubblewrap. */
+export const FIRST_OWN_DESCRIPTOR = 5;
+const SECCOMP_DESCRIPTOR = 3;
+const STATUS_DESCRIPTOR = 4;
+
+/** A process that can use these controls the host. */
+const SOCKETS_OF_THE_HOST = [
+  '/run/docker.sock',
+  '/run/containerd/containerd.sock',
+  '/run/crio/crio.sock',
+  '/run/podman/podman.sock',
+];
+
+/** Where `sh` of the limits and `bwrap` are. Commands have absolute paths; the search path of the agent does not matter. */
+const SHELL = '/bin/sh';
+export const BUBBLEWRAP_PATHS = [
+  '/usr/bin/bwrap',
+  '/usr/local/bin/bwrap',
+  '/bin/bwrap',
+  '/run/current-system/sw/bin/bwrap',
+];
+
+export const bubblewrapPath = (): string | undefined => BUBBLEWRAP_PATHS.find((path) => existsSync(path));
+
+/** The process of a command in its profile. Throws if the host cannot isolate it. */
+export function sandboxedCommand(profile: ProfileName, command: Command, options: SandboxOptions): SandboxedCommand {
+  const isolation = ISOLATION[profile];
+  const { limits, inputs } = options;
+  const own = [command.executable, ...command.args];
+  if (isolation.kind === 'process-group') {
+    return { file: SHELL, args: limited(limits, own), descriptors: [Buffer.alloc(0), Buffer.alloc(0), ...inputs] };
+  }
+  const bubblewrap = bubblewrapPath();
+  if (bubblewrap === undefined) throw new Error('bubblewrap is not installed');
+  if (!isSeccompArchitecture(process.arch)) throw new Error(`there is no seccomp filter for ${process.arch}`);
+  return {
+    file: SHELL,
+    args: limited(limits, [bubblewrap, ...bubblewrapArguments(isolation, options), '--', ...own]),
+    descriptors: [seccompProgram(isolation.seccomp, process.arch), 'status', ...inputs],
+  };
+}
+
+function bubblewrapArguments(
+  { network, ephemeral, mayWrite }: Extract<Isolation, { kind: 'namespaces' }>,
+  { writable, hidden }: SandboxOptions,
+): string[] {
+  const hiddenFiles = SOCKETS_OF_THE_HOST.filter((path) => existsSync(path));
+  return [
+    '--unshare-all',
+    ...(network ? ['--share-net'] : []),
+    '--die-with-parent',
+    '--new-session',
+    ...['--cap-drop', 'ALL'],
+    ...['--ro-bind', '/', '/'],
+    ...['--dev', '/dev'],
+    ...['--proc', '/proc'],
+    ...ephemeral.filter((path) => existsSync(path)).flatMap((path) => ['--tmpfs', path]),
+    ...(mayWrite ? writable.flatMap((path) => ['--bind', path, path]) : []),
+    ...hiddenFiles.flatMap((path) => ['--ro-bind', '/dev/null', path]),
+    ...hidden.filter((path) => existsSync(path)).flatMap((path) => ['--tmpfs', path, '--remount-ro', path]),
+    ...['--chdir', '/tmp'],
+    ...['--seccomp', String(SECCOMP_DESCRIPTOR)],
+    ...['--json-status-fd', String(STATUS_DESCRIPTOR)],
+  ];
+}
+
+/**
+ * Sets limits and becomes the command. The shell gets the command as parameters and never as text, so it interprets none of
+ * it. Some shells name the limit of processes `-p`.
+ */
+const SET_LIMITS =
+  'ulimit -c 0; ulimit -d "$1"; ulimit -u "$2" 2>/dev/null || ulimit -p "$2"; ulimit -n "$3"; ulimit -f "$4"; shift 4; exec "$@"';
+const KB_IN_MB = 1024;
+/** `ulimit -f` counts blocks of 512 bytes. */
+const BLOCKS_IN_MB = 2048;
+
+function limited({ memoryMb, processes, openFiles, fileMb }: Limits, own: readonly string[]): string[] {
+  const values = [memoryMb * KB_IN_MB, processes, openFiles, fileMb * BLOCKS_IN_MB].map(String);
+  return ['-c', SET_LIMITS, 'sh', ...values, ...own];
+}

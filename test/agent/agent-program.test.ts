@@ -1,0 +1,240 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { KEY_INTRODUCTION_PAYLOAD_TYPE, OUTPUT_MAX_BYTES } from '../../lambdas/agents/protocol.ts';
+import { temporaryFolder } from '../local/cloud/wire.ts';
+import { enrolled, fastNow, type RunningAgent, runAgent, withSkew } from './agent-under-test.ts';
+import { FakeRuntime } from './fake-runtime.ts';
+
+const folder = temporaryFolder();
+afterAll(() => folder.remove());
+
+let runtime: FakeRuntime;
+let dir: string;
+const running: RunningAgent[] = [];
+let count = 0;
+
+beforeEach(async () => {
+  runtime = await new FakeRuntime(fastNow).start();
+  count += 1;
+  dir = await enrolled(runtime, join(folder.path, `agent-${count}`));
+});
+afterEach(async () => {
+  for (const agent of running.splice(0)) {
+    agent.program.stopCommands('the test ends');
+    await agent.stop();
+  }
+  await runtime.stop();
+});
+
+async function start(...args: Parameters<typeof runAgent> | []): Promise<RunningAgent> {
+  const agent = await runAgent(args[0] ?? dir, args[1]);
+  running.push(agent);
+  return agent;
+}
+
+const shell = (script: string) => ({ executable: '/bin/sh', args: ['-c', script] });
+const mark = () => join(folder.path, `mark-${count}`);
+const reported = (reports = 1) => runtime.until(() => runtime.reports.length >= reports);
+
+describe('an agent', () => {
+  it('acknowledges an assignment, runs its command, and reports output and result', async () => {
+    await start();
+    runtime.offer(runtime.statement({ command: shell('echo out; echo err >&2; exit 3') }));
+    await reported();
+    expect(runtime.acks).toEqual([{ assignment_id: 'run_1.0.1', lease_version: 1, accepted: true }]);
+    const text = runtime.outputOf('run_1.0.1');
+    expect([text.length, runtime.outputOf('run_1.0.1', 'stdout'), runtime.outputOf('run_1.0.1', 'stderr')]).toEqual([
+      8,
+      'out\n',
+      'err\n',
+    ]);
+    expect(runtime.reports).toMatchObject([
+      { status: 'failed', exit_code: 3, idempotency_key: 'key-1', output: { bytes: 8, dropped_bytes: 0 } },
+    ]);
+    expect(runtime.registrations).toMatchObject([{ profiles: ['dev-flex'], slots: 2 }]);
+  });
+
+  it('runs nothing that the runtime does not confirm', async () => {
+    runtime.behaviour.confirm = false;
+    await start();
+    runtime.offer(runtime.statement({ command: shell(`touch ${mark()}`) }));
+    const at = () => runtime.acks.length;
+    await runtime.until(() => at() === 1);
+    const { length } = runtime.syncs;
+    await runtime.until(() => runtime.syncs.length > length + 2);
+    expect(readdirSync(folder.path)).not.toContain(`mark-${count}`);
+    expect(runtime.reports).toEqual([]);
+  });
+
+  it('runs an assignment once, however often it is offered, and not after a restart', async () => {
+    const first = await start();
+    const statement = runtime.statement({ command: shell(`echo x >> ${mark()}`) });
+    runtime.offer(statement);
+    await reported();
+    runtime.offer(statement);
+    await runtime.until(() => runtime.acks.length === 2);
+    await first.stop();
+    await start();
+    runtime.offer(statement);
+    await runtime.until(() => runtime.acks.length === 3);
+    expect(readFileSync(mark(), 'utf8')).toBe('x\n');
+    expect(runtime.acks.slice(1)).toMatchObject([
+      { accepted: false, refusal: 'expired' },
+      { accepted: false, refusal: 'expired' },
+    ]);
+  });
+
+  it('refuses more commands than it has slots', async () => {
+    await start();
+    for (const lease of [1, 2, 3]) {
+      const id = `run_${lease}.0.1`;
+      runtime.offer(runtime.statement({ assignment_id: id, session_id: `run_${lease}`, command: shell('sleep 30') }));
+    }
+    await runtime.until(() => runtime.acks.length === 3);
+    expect(runtime.acks.map(({ accepted }) => accepted)).toEqual([true, true, false]);
+    expect(runtime.acks[2]).toMatchObject({ refusal: 'unable', reason: 'the agent has no free slot' });
+  });
+
+  it('ends a command that ran too long, with everything that it started, also if it ignores SIGTERM', async () => {
+    await start();
+    const script = `trap '' TERM; (trap '' TERM; setsid sleep 987) & echo $! > ${mark()}; while :; do sleep 1; done`;
+    runtime.offer(runtime.statement({ command: shell(script), timeout_seconds: 3 }));
+    await reported();
+    expect(runtime.reports).toMatchObject([{ status: 'timed_out', exit_code: null, signal: 'SIGKILL' }]);
+    const left = readdirSync('/proc').filter((pid) => /^\d+$/.test(pid) && argumentsOf(pid).includes('987'));
+    expect(left).toEqual([]);
+  });
+
+  it('stops a command that is canceled, and gives it time to end', async () => {
+    await start();
+    runtime.offer(
+      runtime.statement({
+        command: shell("trap 'echo cleaned up; exit 7' TERM; echo ready; while :; do sleep 0.05; done"),
+      }),
+    );
+    await runtime.until(() => runtime.outputOf('run_1.0.1').includes('ready'));
+    runtime.cancels = [{ assignment_id: 'run_1.0.1', reason: 'by olivia' }];
+    await reported();
+    expect(runtime.reports).toMatchObject([{ status: 'canceled', exit_code: 7, reason: 'it was canceled: by olivia' }]);
+    expect(runtime.outputOf('run_1.0.1')).toContain('cleaned up');
+  });
+
+  it('stops a command whose lease is lost', async () => {
+    await start();
+    runtime.offer(runtime.statement({ command: shell('echo ready; sleep 30') }));
+    await runtime.until(() => runtime.outputOf('run_1.0.1').includes('ready'));
+    runtime.behaviour.completeWith = 'lease_lost';
+    runtime.lost.add('run_1.0.1');
+    await reported();
+    expect(runtime.reports).toMatchObject([{ status: 'canceled', reason: 'the lease was lost' }]);
+  });
+
+  it('stops a command before its lease ends if the runtime does not respond, and reports it when it does', async () => {
+    runtime.behaviour.leaseMs = 12_000;
+    await start();
+    runtime.offer(runtime.statement({ command: shell('echo ready; exec sleep 654') }));
+    await runtime.until(() => runtime.outputOf('run_1.0.1').includes('ready'));
+    const leaseUntil = fastNow() + runtime.behaviour.leaseMs;
+    runtime.behaviour.failWith = 500;
+    // The process has ended when its result is reported.
+    await runtime.until(() => runtime.routes.includes('agt_1/complete-step'));
+    expect(fastNow()).toBeLessThan(leaseUntil);
+    runtime.behaviour.failWith = undefined;
+    await reported();
+    expect(runtime.reports).toMatchObject([{ status: 'canceled', reason: 'the lease was lost', signal: 'SIGTERM' }]);
+  });
+
+  it('survives an API that fails, with growing pauses, and continues', async () => {
+    await start();
+    await runtime.until(() => runtime.syncs.length > 0);
+    runtime.behaviour.failWith = 500;
+    const before = runtime.routes.length;
+    await runtime.until(() => runtime.routes.length > before + 2);
+    runtime.behaviour.failWith = undefined;
+    runtime.offer(runtime.statement());
+    await reported();
+    expect(running[0]?.lines.join('\n')).toContain('the runtime responds again');
+  });
+
+  it('works with a clock that is 5 minutes wrong, in both directions', async () => {
+    for (const skew of [-300_000, 300_000]) {
+      const agent = await start(dir, withSkew(skew));
+      const session = `run_${skew}`;
+      runtime.offer(runtime.statement({ session_id: session, assignment_id: `${session}.0.1` }));
+      await runtime.until(() => runtime.reports.some(({ assignment_id }) => assignment_id === `${session}.0.1`));
+      await agent.stop();
+    }
+    expect(runtime.reports.map(({ status }) => status)).toEqual(['succeeded', 'succeeded']);
+    expect(runtime.refused).toEqual(['SIGNATURE_EXPIRED', 'SIGNATURE_EXPIRED']);
+  });
+
+  it('does not work with a clock that it cannot correct, and says so', async () => {
+    const agent = runAgent(dir, withSkew(3_600_000));
+    await runtime.until(() => runtime.refused.length >= 2);
+    await expect(agent.then(({ ended }) => ended)).rejects.toThrow(/SIGNATURE_EXPIRED/);
+  });
+
+  it('drains: it finishes what runs, takes nothing new, and unregisters', async () => {
+    const agent = await start();
+    runtime.offer(runtime.statement({ command: shell(`while [ ! -e ${mark()} ]; do sleep 0.05; done; echo done`) }));
+    await runtime.until(() => runtime.syncs.some((sync) => sync.running.length === 1));
+    const ended = agent.stop();
+    await runtime.until(() => runtime.routes.includes('agt_1/drain'));
+    runtime.offer(runtime.statement({ session_id: 'run_2', assignment_id: 'run_2.0.1' }));
+    await runtime.until(() => runtime.acks.length === 2);
+    writeFileSync(mark(), '');
+    expect(await ended).toBe('drained');
+    expect(runtime.acks[1]).toMatchObject({ accepted: false, refusal: 'unable', reason: 'the agent is draining' });
+    expect(runtime.reports).toMatchObject([{ status: 'succeeded' }]);
+    expect(runtime.routes.at(-1)).toBe('agt_1/unregister');
+  });
+
+  it('stores 10 MB of 100 MB of output, and counts the rest', async () => {
+    await start();
+    runtime.offer(
+      runtime.statement({
+        command: { executable: '/usr/bin/head', args: ['-c', String(100 * 1024 * 1024), '/dev/zero'] },
+      }),
+    );
+    await reported();
+    const [report] = runtime.reports;
+    expect(report).toMatchObject({ status: 'succeeded', exit_code: 0 });
+    expect(report?.output.bytes).toBeLessThanOrEqual(OUTPUT_MAX_BYTES);
+    expect(report?.output.bytes).toBeGreaterThan(OUTPUT_MAX_BYTES - 1_000);
+    expect((report?.output.bytes ?? 0) + (report?.output.dropped_bytes ?? 0)).toBeGreaterThanOrEqual(100 * 1024 * 1024);
+    expect(runtime.outputOf('run_1.0.1', 'status')).toContain('reached its limit');
+  });
+
+  it('pins a key that a pinned key introduces, and no other', async () => {
+    const next = generateKeyPairSync('ed25519');
+    const public_key = next.publicKey.export({ type: 'spki', format: 'der' }).toString('base64');
+    const introduction = {
+      version: 1,
+      key: { key_id: 'key/2', algorithm: 'ed25519', public_key },
+      issued_at: new Date(fastNow()).toISOString(),
+    };
+    const type = KEY_INTRODUCTION_PAYLOAD_TYPE;
+    runtime.introductions = [{ envelope: runtime.envelope(introduction, { type, key: next.privateKey }) }];
+    const first = await start();
+    await runtime.until(() => runtime.syncs.length > 0);
+    const statement = runtime.statement();
+    runtime.offer(statement, runtime.envelope(statement, { key: next.privateKey }));
+    await runtime.until(() => runtime.acks.length === 1);
+    await first.stop();
+    runtime.introductions = [{ envelope: runtime.envelope(introduction, { type }) }];
+    await start();
+    runtime.offer(statement, runtime.envelope(statement, { key: next.privateKey }));
+    await reported();
+    expect(runtime.acks).toMatchObject([{ accepted: false, refusal: 'bad_signature' }, { accepted: true }]);
+  });
+});
+
+function argumentsOf(pid: string): string[] {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'latin1').split('\0');
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,134 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type CommandEnd, endedByFilter, startCommand } from '../../agent/sandbox/command-process.ts';
+import { DEFAULT_LIMITS } from '../../agent/sandbox/isolation.ts';
+import { probeProfiles } from '../../agent/sandbox/probe.ts';
+import { bubblewrapPath, sandboxedCommand } from '../../agent/sandbox/sandboxed-command.ts';
+import { seccompProgram } from '../../agent/sandbox/seccomp.ts';
+import type { ProfileName } from '../../lambdas/agents/protocol.ts';
+
+/** Where commands can see it: the folders for temporary files are new ones in a sandbox. */
+const BUILD = join(import.meta.dirname, '..', '..', '.build');
+mkdirSync(BUILD, { recursive: true });
+const folder = mkdtempSync(join(BUILD, 'sandbox-'));
+const agentFolder = join(folder, 'agent');
+const writable = join(folder, 'writable');
+beforeAll(() => {
+  for (const each of [agentFolder, writable]) mkdirSync(each);
+  writeFileSync(join(agentFolder, 'agent.key'), 'the key');
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const hasBubblewrap = bubblewrapPath() !== undefined;
+
+async function run(profile: ProfileName, script: string): Promise<CommandEnd & { output: string }> {
+  const options = {
+    limits: DEFAULT_LIMITS,
+    writable: [writable],
+    hidden: [agentFolder],
+    inputs: [Buffer.from('from a descriptor')],
+  };
+  const command = sandboxedCommand(profile, { executable: '/bin/sh', args: ['-c', script] }, options);
+  const started = startCommand(command, { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', ONLY: 'this' });
+  let output = '';
+  for (const stream of [started.stdout, started.stderr]) {
+    stream.on('data', (bytes: Buffer) => {
+      output += bytes;
+    });
+  }
+  return { ...(await started.ended), output };
+}
+
+const ISOLATED = ['prod-critical', 'prod-standard', 'staging-standard'] as const;
+
+describe.runIf(hasBubblewrap)('with bubblewrap', () => {
+  it.each(ISOLATED)('%s lets a command write to /tmp only, and what it writes is gone afterwards', async (profile) => {
+    const { output } = await run(
+      profile,
+      `echo x > /tmp/mine && echo written; echo x > ${folder}/other || echo refused`,
+    );
+    expect(output).toContain('written');
+    expect(output).toContain('refused');
+    expect(output).toContain('Read-only file system');
+    expect((await run(profile, 'ls /tmp')).output).not.toContain('mine');
+  });
+
+  it('prod-standard lets a command change the folders of the configuration, and prod-critical does not', async () => {
+    expect((await run('prod-standard', `echo x > ${writable}/file && echo written`)).output).toBe('written\n');
+    expect((await run('prod-critical', `echo x > ${writable}/file`)).output).toMatch(/Read-only/);
+  });
+
+  it.each(ISOLATED)(
+    '%s hides the folder of the agent, other processes and the environment of the agent',
+    async (profile) => {
+      const { output } = await run(profile, `cat ${agentFolder}/agent.key; ls /proc | grep -c '^[0-9]'; env`);
+      expect(output).toMatch(/No such file/);
+      expect(Number(/^\d+$/m.exec(output)?.[0])).toBeLessThan(8);
+      const names = output.match(/^\w+(?==)/gm) ?? [];
+      expect(names.filter((name) => !['PATH', 'ONLY', 'PWD', 'OLDPWD', 'SHLVL', '_'].includes(name))).toEqual([]);
+    },
+  );
+
+  it.each(ISOLATED)('%s gives no capabilities and no way to gain privileges', async (profile) => {
+    const { output } = await run(profile, 'grep -E "^(NoNewPrivs|Seccomp|CapEff):" /proc/self/status');
+    expect(output.replace(/\t/g, '')).toBe('CapEff:0000000000000000\nNoNewPrivs:1\nSeccomp:2\n');
+  });
+
+  it('prod-critical has no network, and the other profiles have it', async () => {
+    const interfaces = 'tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d " \\n"';
+    expect((await run('prod-critical', interfaces)).output).toBe('lo');
+    const { output } = await run('prod-standard', interfaces);
+    expect(output.length).toBeGreaterThanOrEqual('lo'.length);
+    expect((await run('prod-critical', 'readlink /proc/self/ns/net')).output).not.toBe(
+      (await run('prod-standard', 'readlink /proc/self/ns/net')).output,
+    );
+  });
+
+  it('prod-critical ends a command that attacks the kernel; the other profiles refuse the call', async () => {
+    const attack = await run('prod-critical', 'exec unshare -m true');
+    expect([endedByFilter(attack), attack.exitCode]).toEqual([true, 159]);
+    const refused = await run('prod-standard', 'exec unshare -m true');
+    expect([endedByFilter(refused), refused.output]).toEqual([false, expect.stringContaining('not permitted')]);
+  });
+
+  it('nothing that a command started runs after it', async () => {
+    const { exitCode } = await run('staging-standard', '(setsid sleep 876 &) ; exit 0');
+    expect(exitCode).toBe(0);
+    expect((await run('dev-flex', 'pgrep -f "sleep 87[6]" || echo none')).output).toBe('none\n');
+  });
+});
+
+it('every profile holds on a host with bubblewrap, and only dev-flex on others', async () => {
+  const probes = await probeProfiles(agentFolder, join(agentFolder, 'agent.key'));
+  const held = probes.filter(({ holds }) => holds).map(({ profile }) => profile);
+  expect(held).toEqual(hasBubblewrap ? [...ISOLATED, 'dev-flex'] : ['dev-flex']);
+});
+
+describe('in every profile', () => {
+  const profiles: ProfileName[] = hasBubblewrap ? [...ISOLATED, 'dev-flex'] : ['dev-flex'];
+
+  it.each(profiles)('%s passes arguments as they are, exit codes and descriptors, and limits', async (profile) => {
+    const { output, exitCode } = await run(profile, 'cat <&5; echo; ulimit -c; ulimit -n; exit 7');
+    expect([output, exitCode]).toEqual([`from a descriptor\n0\n${DEFAULT_LIMITS.openFiles}\n`, 7]);
+    const odd = ['$(touch x)', '; echo no', '"', "'", '*', ''];
+    const options = { limits: DEFAULT_LIMITS, writable: [], hidden: [], inputs: [] };
+    const command = sandboxedCommand(profile, { executable: '/usr/bin/printf', args: ['[%s]', ...odd] }, options);
+    const started = startCommand(command, {});
+    let printed = '';
+    started.stdout.on('data', (bytes: Buffer) => {
+      printed += bytes;
+    });
+    await started.ended;
+    expect(printed).toBe(odd.map((each) => `[${each}]`).join(''));
+  });
+});
+
+it('a filter checks the architecture first and ends with a decision', () => {
+  for (const architecture of ['x64', 'arm64'] as const) {
+    const program = seccompProgram('strict', architecture);
+    expect(program.length % 8).toBe(0);
+    expect(program.readUInt32LE(4)).toBe(4);
+    expect(program.readUInt32LE(program.length - 4)).toBe(0x7fff0000);
+  }
+});
