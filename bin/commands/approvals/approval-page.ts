@@ -65,7 +65,7 @@ function printWrite(
 ): void {
   page.heading(action ? 'WRITE' : 'APPROVAL STEP');
   if (message !== undefined) {
-    if (edits.length > 0) page.line(`${messageLabel({ edits })}:`, 'quiet');
+    page.line(`${messageLabel({ edits })}:`, 'quiet');
     page.exactLine(exact(message));
   }
   if (action) printAction(page, action, { before, after, unread, names });

@@ -82,7 +82,7 @@ export const WRITE_EVENTS = {
   'write.compensated': eventKind({
     summary: 'The result of the rollback for one write.',
     fields: Compensated,
-    text: (event) => `${event.step}: ${compensationText(event)}`,
+    text: (event) => `${event.step}: rollback: ${compensationText(event)}`,
     replay: ({ run }, { step, receiptKey, outcome, reason }) => {
       run.compensation = [...listOf(run.compensation), { step, receiptKey, outcome, reason }];
     },
@@ -125,6 +125,6 @@ export function compensationText({ outcome, reason }: Pick<Compensation, 'outcom
     case 'unknown':
       return `unknown whether the write was reversed${why}`;
     case 'kept':
-      return 'the write stays';
+      return 'the write remains';
   }
 }
