@@ -100,7 +100,10 @@ describe('countersign login', () => {
     const denied = await signIn((query) => ({ error: 'access_denied', state: query.get('state') ?? '' }) as never);
     expect(denied).toMatchObject({ exitCode: 3, output: expect.stringContaining('access_denied') });
     nonce = 'another';
-    expect(await signIn()).toMatchObject({ exitCode: 3, output: expect.stringContaining('belongs to another sign-in') });
+    expect(await signIn()).toMatchObject({
+      exitCode: 3,
+      output: expect.stringContaining('belongs to another sign-in'),
+    });
     expect(() => stored()).toThrow();
   });
 

@@ -17,7 +17,7 @@ it('a run whose workflow version is not published fails with its status and the 
     status: 'failed_terminal',
     error: {
       code: 'CONTEXT_MISSING',
-      message: 'the run cannot go on from queued: its workflow gone version 1 is not published',
+      message: 'the run cannot continue from queued: its workflow gone version 1 is not published',
     },
   });
   expect(commits.at(-1)?.events).toContainEqual(expect.objectContaining({ to: 'failed_terminal' }));
