@@ -59,7 +59,9 @@ export class VaultSession implements CredentialSession {
     const { auth } = await this.#call('POST', ...(await loginRequest(this.#config)));
     if (!auth) throw new CredentialUnavailable('Vault accepted the login, but returned no token');
     this.#token = { value: auth.client_token, ttlSeconds: auth.lease_duration };
-    if (auth.lease_duration > TTL_MAX_SECONDS) this.#token.ttlSeconds = await this.#renewToken();
+    if (auth.lease_duration > TTL_MAX_SECONDS) {
+      this.#token.ttlSeconds = await this.#renewToken().catch(() => auth.lease_duration);
+    }
     await this.#requireShort(this.#token.ttlSeconds, 'tokens of this Vault role', 'token_ttl');
   }
 
@@ -76,7 +78,9 @@ export class VaultSession implements CredentialSession {
     const { data, request_id, lease_id, lease_duration } = await this.#call('GET', `${mount}/creds/${database}`);
     const lease: Lease = { id: lease_id, ttlSeconds: lease_duration };
     this.#leases.push(lease);
-    if (lease_duration > TTL_MAX_SECONDS) lease.ttlSeconds = await this.#renewLease(lease_id);
+    if (lease_duration > TTL_MAX_SECONDS) {
+      lease.ttlSeconds = await this.#renewLease(lease_id).catch(() => lease_duration);
+    }
     await this.#requireShort(lease.ttlSeconds, `users of the Vault role ${mount}/${database}`, 'default_ttl');
     const { ttlSeconds } = lease;
     return { fields: secretFields(data ?? {}), source: 'vault', auditId: request_id || null, ttlSeconds };

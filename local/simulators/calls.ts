@@ -16,7 +16,7 @@ export interface RecordedCall {
 }
 
 /** The record of calls is shown on a page, so it must not contain the secrets of login bodies. */
-const CREDENTIAL_FIELDS = ['client_secret', 'secret_id', 'password', 'token', 'routing_key'];
+const CREDENTIAL_FIELDS = ['client_secret', 'secret_id', 'password', 'token', 'routing_key', 'iam_request_headers'];
 
 /** All calls to the simulated systems, in the order of their effects. */
 export class CallRecord {

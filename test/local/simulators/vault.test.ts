@@ -50,3 +50,34 @@ test('a lease can be renewed until it expires or is revoked', async () => {
   expect((await renew(other.lease_id)).status).toBe(400);
   expect(other.data.password).not.toBe((await lease()).data.password);
 });
+
+test('revoking a token revokes its leases, and a renewal can shorten its time', async () => {
+  const { auth } = (await vault('POST', '/auth/approle/login', { role_id: 'r', secret_id: 'local-secret-id' }, ''))
+    .body;
+  const as = (method: string, path: string, body?: unknown) => vault(method, path, body, auth.client_token);
+  expect((await as('POST', '/auth/token/renew-self', { increment: 300 })).body.auth.lease_duration).toBe(300);
+  expect((await as('GET', '/auth/token/lookup-self')).body.data).toMatchObject({ ttl: 300, accessor: auth.accessor });
+  const { lease_id } = (await as('GET', '/database/creds/orders-maintenance')).body;
+  expect((await vault('PUT', '/sys/leases/lookup', { lease_id })).body.data.ttl).toBe(120);
+  expect((await as('POST', '/auth/token/revoke-self', {})).status).toBe(204);
+  expect((await vault('PUT', '/sys/leases/lookup', { lease_id })).status).toBe(400);
+  expect((await as('GET', '/secret/data/github')).status).toBe(403);
+});
+
+test('a login with AWS needs a signed request to STS', async () => {
+  const base64 = (text: string) => Buffer.from(text).toString('base64');
+  const login = {
+    role: 'agent',
+    iam_http_request_method: 'POST',
+    iam_request_url: base64('https://sts.amazonaws.com/'),
+    iam_request_body: base64('Action=GetCallerIdentity&Version=2011-06-15'),
+    iam_request_headers: base64('{"authorization":"none"}'),
+  };
+  expect((await vault('POST', '/auth/aws/login', login, '')).status).toBe(400);
+});
+
+test('the audit log has the id of each response', async () => {
+  const { request_id } = (await vault('GET', '/secret/data/github')).body;
+  const { entries } = (await vault('GET', '/_audit')).body;
+  expect(entries).toMatchObject([{ request: { id: request_id, operation: 'read', path: 'secret/data/github' } }]);
+});
