@@ -1,9 +1,13 @@
 // Runs in a worker thread and does the work of the Lambda runtime. It is plain JavaScript, because a thread that strips types
 // first starts later, and an invocation waits for the replacement of a crashed thread.
+import { enableCompileCache, flushCompileCache } from 'node:module';
+import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parentPort, workerData } from 'node:worker_threads';
 
 const { clockOffset, handlerFile, handlerName, functionContext } = workerData;
+// Beside the bundles. The first thread compiles a bundle for all others, of every host of this assembly.
+enableCompileCache(join(dirname(dirname(handlerFile)), 'compile-cache'));
 const RealDate = Date;
 
 // Log lines use the same port as results, so that a caller with the result also has the log and its metrics.
@@ -38,6 +42,7 @@ function followHostClock() {
 async function loadHandler() {
   try {
     const module = await import(pathToFileURL(handlerFile).href);
+    flushCompileCache();
     if (typeof module[handlerName] === 'function') return module[handlerName];
     const message = `${handlerFile} exports no function ${handlerName}`;
     parentPort.postMessage({ kind: 'failed', error: { errorType: 'Runtime.HandlerNotFound', message } });

@@ -7,6 +7,7 @@ import { environmentOf, type FunctionDefinition, functionDefinitions } from './f
 import { FunctionInstance } from './function-instance.ts';
 import { Metrics, type MetricTotal } from './metrics.ts';
 import { INVOCATIONS_IN_A_CHAIN_MAX, oneMoreInvocation } from './recursion.ts';
+import { retainWebAssembly } from './shared-webassembly.ts';
 
 interface FunctionsOptions {
   stack: ResolvedStack;
@@ -191,7 +192,8 @@ class FunctionPool {
 
   #start(): FunctionInstance {
     this.#started += 1;
-    const { logicalId, roleLogicalId } = this.definition;
+    const { logicalId, roleLogicalId, codeFolder } = this.definition;
+    retainWebAssembly(codeFolder);
     const accessKeyId = `LOCAL${logicalId}.${this.#started}`;
     this.#options.registerCaller(accessKeyId, { functionLogicalId: logicalId, roleLogicalId });
     const instance = new FunctionInstance({
