@@ -10,6 +10,7 @@ import { leafHash, merkleRoot } from '../../lambdas/evidence/daily-log/merkle.ts
 import { SMALL_YOUNG_GENERATION } from '../../lambdas/evidence/environment.ts';
 import { sha256Hex } from '../../lambdas/run/canonical-json.ts';
 import type { LogEntry } from '../../lambdas/run/log-entry.ts';
+import { IS_STORM } from '../storm.ts';
 
 const Entry = fc
   .record({ number: fc.nat(1_000_000), second: fc.nat(86_399), count: fc.integer({ min: 1, max: 999 }) })
@@ -72,8 +73,7 @@ it('the root of leaves that are added one by one is that of RFC 6962, section 2.
 });
 
 /** The largest day has 200,000 bundles in a function of 512 MiB: `npm run storm`. A quarter of it shows the same per bundle. */
-const LARGEST = process.env.STORM_RUNS !== undefined;
-const DAY = LARGEST
+const DAY = IS_STORM
   ? { bundles: 200_000, heapMaxMib: 128, memoryMaxMib: 400 }
   : { bundles: 50_000, heapMaxMib: 48, memoryMaxMib: 200 };
 

@@ -4,11 +4,12 @@ import { later } from '../../lambdas/run/lease.ts';
 import { openRunTable } from '../contracts/run-table.ts';
 import { FakeClock, STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
 import { MemoryRunStore } from '../fakes/memory-run-store.ts';
+import { IS_STORM } from '../storm.ts';
 import { RandomOperations } from './random-operations.ts';
 import { SeededRandom } from './seeded-random.ts';
 
 /** `npm run storm` compares more. */
-const SEQUENCES = process.env.STORM_RUNS === undefined ? 120 : 600;
+const SEQUENCES = IS_STORM ? 600 : 120;
 const OPERATIONS = 20;
 /** How many sequences run in parallel; each has its own tenant and time. */
 const PARALLEL = 6;

@@ -9,7 +9,14 @@ export type CrashPointFault = (typeof CRASH_POINT_FAULTS)[number];
 /** What one thread does at a time: some seeds, or every call of one shape with one fault. */
 export type Job =
   | { seeds: { from: number; to: number; only?: ShapeName[] } }
-  | { points: { shape: ShapeName; fault: CrashPointFault /** This call only. */; call?: number } };
+  | {
+      points: {
+        shape: ShapeName;
+        fault: CrashPointFault /** This call only. */;
+        call?: number /** Each nth call only. */;
+        every?: number;
+      };
+    };
 
 export interface Found extends Violation {
   /** The options of `npm run chaos` that show it again. */
@@ -41,12 +48,13 @@ export function addTo(sum: Tally, { seeds, points, injected, situations, found }
   sum.found ??= found;
 }
 
-/** All crash points: each call of a run of each shape, with each fault. */
+/** All crash points: each call, or each nth call, of a run of each shape, with each fault. */
 export function pointJobs(
   shapes: Iterable<ShapeName> = SHAPE_NAMES,
   faults: readonly CrashPointFault[] = CRASH_POINT_FAULTS,
+  every = 1,
 ): Job[] {
-  return [...shapes].flatMap((shape) => faults.map((fault) => ({ points: { shape, fault } })));
+  return [...shapes].flatMap((shape) => faults.map((fault) => ({ points: { shape, fault, every } })));
 }
 
 export function seedJobs(from: number, count: number, only?: ShapeName[], perJob = 20): Job[] {
@@ -70,13 +78,13 @@ export async function runJob(job: Job): Promise<Tally> {
 }
 
 async function tryPoints(
-  { shape, fault, call: only }: Extract<Job, { points: unknown }>['points'],
+  { shape, fault, call: only, every = 1 }: Extract<Job, { points: unknown }>['points'],
   tally: Tally,
 ): Promise<void> {
   const undisturbed = await new Simulation(crashPoint(shape)).run();
   count(tally, undisturbed, `--point ${shape}`);
   const [first, last] = only === undefined ? [1, undisturbed.calls] : [only, only];
-  for (let call = first; call <= last && !tally.found; call += 1) {
+  for (let call = first; call <= last && !tally.found; call += every) {
     const outcome = await new Simulation(crashPoint(shape, { call, fault })).run();
     count(tally, { ...outcome, ...differs(shape, undisturbed, outcome) }, `--point ${shape}:${call}:${fault}`);
     tally.points += 1;
@@ -109,7 +117,8 @@ function differs(
   return { violation: { invariant: 'one fault does not change how a run ends', what } };
 }
 
-function count(tally: Tally, { injected, situations, violation, eventLog }: Outcome, again: string): void {
+/** Adds the outcome of one simulation, and how to see it again. */
+export function count(tally: Tally, { injected, situations, violation, eventLog }: Outcome, again: string): void {
   const found = violation && { ...violation, again, lastEvents: eventLog.last(LAST_EVENTS) };
   addTo(tally, {
     ...emptyTally(),
