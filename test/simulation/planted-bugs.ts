@@ -732,7 +732,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     name: 'a rollback run leaves the receipts of the ended run as they are',
     edits: [
-      { file: SETTLE, find: 'receipt.runId !== writerOf(draft.run)', replace: 'receipt.runId !== draft.run.runId' },
+      { file: SETTLE, find: 'receipt?.runId !== writerOf(draft.run)', replace: 'receipt?.runId !== draft.run.runId' },
     ],
     violates: ['the compensation log matches the receipts'],
     foundBy: { points: { shape: 'rolled-back-after-end', fault: 'crash_after', call: 1 } },

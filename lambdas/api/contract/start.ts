@@ -26,12 +26,10 @@ export const given = {
 };
 
 const StartBody = z.strictObject({
-  workflow: z
-    .strictObject({ name: z.string().max(63), version: z.int().positive().optional() })
-    .meta({
-      description:
-        'A published workflow; without a version, the newest. An older one only if an enabled automation runs it',
-    }),
+  workflow: z.strictObject({ name: z.string().max(63), version: z.int().positive().optional() }).meta({
+    description:
+      'A published workflow; without a version, the newest. An older one only if an enabled automation runs it',
+  }),
   automation: z.string().optional().meta({
     description: 'An automation of this workflow, in whose name the run acts. By default, the name of the workflow',
   }),
