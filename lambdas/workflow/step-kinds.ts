@@ -149,7 +149,7 @@ const KINDS = {
   }),
 };
 
-const STEP_KINDS: Readonly<Record<string, StepKind<unknown>>> = KINDS;
+export const STEP_KINDS: Readonly<Record<string, StepKind<unknown>>> = KINDS;
 
 /** The kinds that a workflow file can use. */
 export const FILE_KINDS = Object.entries(STEP_KINDS).filter(([, { internal }]) => !internal);
