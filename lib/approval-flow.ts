@@ -26,14 +26,15 @@ import {
   PublishDecisionEnvironment,
   WaitForDecisionEnvironment,
 } from '../lambdas/approval/environment.ts';
+import { WORKER_TIMEOUT_MS } from '../lambdas/run/lease.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
 import { NodeFunction, seconds } from './node-function.ts';
 import type { RunTable } from './run-table.ts';
 import type { TenantSecrets } from './tenant-secrets.ts';
 import { WorkQueue } from './work-queue.ts';
 
-/** Slack may take ten seconds, and PagerDuty after it. */
-const NOTIFY_TIMEOUT = seconds(30);
+/** Slack may take ten seconds, and PagerDuty after it. Claims of digests have the lease times of this timeout. */
+const NOTIFY_TIMEOUT = seconds(WORKER_TIMEOUT_MS / 1000);
 const EXPIRE_TIMEOUT = seconds(10);
 const PUBLISH_BATCH = 5;
 const PUBLISH_CONCURRENCY = 5;
@@ -66,7 +67,7 @@ interface ApprovalFlowProps {
  */
 export class ApprovalFlow extends Construct {
   readonly machine: StateMachine;
-  /** Messages for each changed approval: its card is updated, and the execution of a closed approval is ended. */
+  /** Messages for changed approvals (update the card, end the execution of a closed one) and for digests of overdue ones. */
   readonly queue: WorkQueue;
   readonly publishDecision: NodeFunction;
 
@@ -131,7 +132,7 @@ export class ApprovalFlow extends Construct {
     const publishDecision = new NodeFunction(this, 'Follow', {
       bundles,
       entry: 'approval/publish-decision',
-      description: 'Updates cards and ends the executions of closed approvals',
+      description: 'Updates cards, posts digests and ends the executions of closed approvals',
       schema: PublishDecisionEnvironment,
       environment: {
         RUN_TABLE: runTable.table.tableName,
@@ -140,8 +141,10 @@ export class ApprovalFlow extends Construct {
       timeout: NOTIFY_TIMEOUT,
     });
     this.queue.consumedBy(publishDecision, { batchSize: PUBLISH_BATCH, maxConcurrency: PUBLISH_CONCURRENCY });
-    runTable.allow(publishDecision, ['GetItem'], ['RUN', 'TOKEN', 'TENANT']);
-    runTable.allow(publishDecision, ['Query'], ['TENANT']);
+    runTable.allow(publishDecision, ['GetItem'], ['RUN', 'TOKEN', 'TENANT', 'DIGEST']);
+    runTable.allow(publishDecision, ['Query'], ['TENANT', 'OUTBOX']);
+    runTable.allow(publishDecision, ['BatchGetItem'], ['RUN']);
+    runTable.allow(publishDecision, ['PutItem'], ['DIGEST', 'OUTBOX']);
     runTable.allow(publishDecision, ['DeleteItem'], ['OUTBOX']);
     messagingSecrets.readableBy(publishDecision);
     publishDecision.allow(['states:SendTaskSuccess'], [this.machine.stateMachineArn]);

@@ -1,4 +1,5 @@
 import { isoNow } from '../entry/ports.ts';
+import { newOutboxEntry } from '../outbox/outbox.ts';
 import { type Approval, isOpen } from '../run/approval.ts';
 import { changeRun } from '../run-changes/change-run.ts';
 import type { RunChanger } from '../run-changes/run-changer.ts';
@@ -14,7 +15,6 @@ export interface Cards {
   /** Shows the current status of the approval. */
   update(approval: Approval): Promise<void>;
   remind(approval: Approval, mayBePosted: boolean): Promise<void>;
-  escalate(approval: Approval, mayBePosted: boolean): Promise<void>;
   /** Triggers the alert of an open approval, and resolves the alert of a closed one. */
   alert(approval: Approval): Promise<void>;
 }
@@ -68,12 +68,11 @@ async function notify(waiter: Waiter, waiting: Waiting, approval: Approval): Pro
     case 'escalate': {
       await recordStage(waiter, approval, 'approval.overdue');
       const overdue = await readOpen(waiter, waiting);
-      // If one of the alert and the card fails, the other is still sent.
+      // If one of the alert and the card fails, the other is still sent. In Slack, a digest lists the approval.
       try {
         await waiter.cards.alert(overdue);
       } finally {
         if (overdue.status === 'requested') await postCard(waiter, waiting, overdue);
-        else await waiter.cards.escalate(overdue, waiting.retrying);
       }
       // A decision may have been published before the alert existed.
       await readOpen(waiter, waiting);
@@ -125,7 +124,7 @@ async function change(
   throw new Error(`approval ${ref.approvalId} is changing too fast`);
 }
 
-/** Records the stage in the history of the run and on the approval. An overdue approval also flags its run. */
+/** Records the stage in the history of the run and on the approval. An overdue approval also flags its run, and is listed. */
 async function recordStage(
   waiter: Waiter,
   { tenant, runId, approvalId, stepId }: Approval,
@@ -137,7 +136,10 @@ async function recordStage(
     if (approval[recordedAt]) return undefined;
     draft.changeApproval(approval, { [recordedAt]: draft.at });
     draft.record({ type, step: stepId, approvalId });
-    if (type === 'approval.overdue') draft.note({ approvalOverdueSince: draft.at });
+    if (type === 'approval.overdue') {
+      draft.note({ approvalOverdueSince: draft.at });
+      draft.enqueue(newOutboxEntry({ kind: 'list_overdue', tenant, runId, approvalId }, draft.at));
+    }
     return {};
   });
 }

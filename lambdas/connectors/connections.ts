@@ -1,10 +1,18 @@
 import type { AwsEnvironment } from '../entry/environment.ts';
+import { CountersignError } from '../run/errors.ts';
 import type { Access } from './connector.ts';
 
 /** Opens a tenant's connection by name; throws CONNECTION_MISSING, with what to do, if there is none. */
 export interface Connections {
   open(tenant: string, name: string): Promise<Access>;
 }
+
+/** Undefined if the tenant has no such connection. */
+export const openIfDefined = (connections: Connections, tenant: string, name: string): Promise<Access | undefined> =>
+  connections.open(tenant, name).catch((error: unknown) => {
+    if (error instanceof CountersignError && error.code === 'CONNECTION_MISSING') return undefined;
+    throw error;
+  });
 
 export const BEDROCK = 'bedrock';
 

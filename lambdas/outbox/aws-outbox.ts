@@ -40,6 +40,11 @@ export class AwsOutbox implements OutboxDispatcher {
         const { approvalId } = entry;
         return this.#send(this.#to.approvalQueueUrl, tenant, { entryId, tenant, runId, approvalId });
       }
+      case 'list_overdue':
+      case 'repeat_digest': {
+        const { kind, approvalId } = entry;
+        return this.#send(this.#to.approvalQueueUrl, tenant, { kind, entryId, tenant, runId, approvalId });
+      }
       case 'start_approval': {
         const { approvalId, clocks } = entry;
         return this.#start(approvalId, { entryId, tenant, runId, approvalId, ...clocks });

@@ -30,8 +30,17 @@ export const OutboxEntry = z.discriminatedUnion('kind', [
   entryOf('start_approval', { approvalId: z.string(), clocks: ApprovalClocks }),
   /** Publishes a change of an approval: updates its card, and ends its state machine if it is closed. */
   entryOf('follow_approval', { approvalId: z.string(), revision: z.int() }),
+  /** The approval is overdue: it stays until a digest in Slack lists it. */
+  entryOf('list_overdue', { approvalId: z.string() }),
+  /** Repeats a digest, which lists this approval and perhaps others, for those that are still open. */
+  entryOf('repeat_digest', { approvalId: z.string(), number: z.int() }),
 ]);
 export type OutboxEntry = z.infer<typeof OutboxEntry>;
+
+/** How long overdue approvals are collected before they are listed. */
+const COLLECTED_FOR_MS = 60_000;
+/** The sweeper sends these when they are due. Others are sent right after their commit. */
+export const isCollected = ({ kind }: Pick<OutboxEntry, 'kind'>): boolean => kind === 'list_overdue';
 
 /** The sweeper sends an entry again after this time, until it is removed. */
 const FIRST_RESEND_MS = 30_000;
@@ -40,9 +49,10 @@ const LONGEST_RESEND_MS = 5 * 60_000;
 const OUTBOX_ALARM_ATTEMPTS = 5;
 const SLOW_RESEND_MS = 60 * 60_000;
 
-/** min(30 s x 2^n, 5 min) until the alarm, then 1 h. */
-export function resendDelayMs(attempts: number): number {
-  if (attempts > OUTBOX_ALARM_ATTEMPTS) return SLOW_RESEND_MS;
+/** min(30 s x 2^n, 5 min) until the alarm, then 1 h. Digests stay at 5 min: people need them soon after Slack is back. */
+export function resendDelayMs(attempts: number, kind?: OutboxEntry['kind']): number {
+  const isDigest = kind === 'list_overdue' || kind === 'repeat_digest';
+  if (attempts > OUTBOX_ALARM_ATTEMPTS && !isDigest) return SLOW_RESEND_MS;
   return Math.min(FIRST_RESEND_MS * 2 ** attempts, LONGEST_RESEND_MS);
 }
 
@@ -61,17 +71,24 @@ export const isStuck = ({ failed, attempts }: OutboxEntry): boolean =>
 type Action<Entry> = Entry extends unknown ? Omit<Entry, 'id' | 'attempts' | 'createdAt' | 'dueAt'> : never;
 
 /** The same action has the same id. The id starts with tenant and run, because they determine the shard. */
-export function newOutboxEntry(action: Action<OutboxEntry>, at: string): OutboxEntry {
+export function outboxEntryId(action: Action<OutboxEntry>): string {
   const approval = 'approvalId' in action ? [action.approvalId] : [];
   const revision = 'revision' in action ? [action.revision] : [];
   const seq = 'seq' in action ? [action.seq] : [];
   const command = 'stepIndex' in action ? [action.stepIndex, action.leaseVersion] : [];
+  const number = 'number' in action ? [action.number] : [];
+  const parts = [...approval, ...revision, ...seq, ...command, ...number];
+  return [action.tenant, action.runId, action.kind, ...parts].join('.');
+}
+
+export function newOutboxEntry(action: Action<OutboxEntry>, at: string): OutboxEntry {
+  const delayMs = isCollected(action) ? COLLECTED_FOR_MS : resendDelayMs(0);
   return {
     ...action,
-    id: [action.tenant, action.runId, action.kind, ...approval, ...revision, ...seq, ...command].join('.'),
+    id: outboxEntryId(action),
     attempts: 0,
     createdAt: at,
-    dueAt: new Date(Date.parse(at) + resendDelayMs(0)).toISOString(),
+    dueAt: new Date(Date.parse(at) + delayMs).toISOString(),
   };
 }
 
@@ -116,6 +133,12 @@ async function actionOf(
     case 'follow_approval': {
       const [, approvalId = '', revision = ''] = /^(.+)\.(\d+)$/.exec(rest) ?? [];
       return { kind, ...of, approvalId, revision: Number(revision) };
+    }
+    case 'list_overdue':
+      return { kind, ...of, approvalId: rest };
+    case 'repeat_digest': {
+      const [, approvalId = '', number = ''] = /^(.+)\.(\d+)$/.exec(rest) ?? [];
+      return { kind, ...of, approvalId, number: Number(number) };
     }
     case 'start_approval': {
       const clocks = await readClocks({ ...of, approvalId: rest });

@@ -1,4 +1,5 @@
 import { type Clock, isoNow } from '../entry/ports.ts';
+import { isCollected } from '../outbox/outbox.ts';
 import type { CapWrite } from '../run/caps.ts';
 import type { RunChange } from '../run/commit.ts';
 import { CountersignError } from '../run/errors.ts';
@@ -133,7 +134,8 @@ async function sendMessages(
   { wakeAfterMs }: FollowUp,
 ): Promise<void> {
   const { tenant, runId } = run;
-  const sends = change.outbox.map((entry) => changer.outbox.dispatch(entry));
+  const entries = change.outbox.filter((entry) => !isCollected(entry));
+  const sends = entries.map((entry) => changer.outbox.dispatch(entry));
   if (wakeAfterMs !== undefined) sends.push(changer.queue.send({ tenant, runId }, wakeAfterMs));
   if (change.creates) sends.push(changer.queue.send({ tenant, runId: change.creates.run.runId }));
   const freed = change.caps.some(({ kind }) => kind === 'return_slot' || kind === 'release_key');

@@ -29,6 +29,8 @@ export const TenantSettings = z.strictObject({
     .optional(),
   /** The Slack channel for approvals, unless the workflow names one. */
   approvalsChannel: z.string().min(1).max(80).optional(),
+  /** After this many minutes the digest of overdue approvals is repeated for those that are still open. Default 60. */
+  overdueDigestMinutes: z.int().min(10).max(1_440).optional(),
   /**
    * Further OIDC issuers that sign in people of this tenant, beside those of the stage. The operator of an issuer can
    * act as any person that it may sign in. So only owners change them, and a prod stage has none: there, cdk.json names them.

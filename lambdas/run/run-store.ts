@@ -160,7 +160,7 @@ export interface RunReads {
   receipts(tenant: string, keys: string[]): Promise<Receipt[]>;
   approval(tenant: string, runId: string, approvalId: string): Promise<Approval | undefined>;
   /** The approvals that exist, in any order. */
-  approvals(tenant: string, runId: string, approvalIds: string[]): Promise<Approval[]>;
+  approvals(tenant: string, approvalIds: readonly string[]): Promise<Approval[]>;
   /** Open approvals of a tenant, oldest first. */
   pendingApprovals(tenant: string, query: { limit: number; after?: string }): Promise<Page<Approval>>;
   /** Closed approvals of a tenant, the last closed first. Those that an earlier version closed are not listed. */

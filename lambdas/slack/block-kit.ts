@@ -30,7 +30,12 @@ interface DateElement {
   format: string;
   fallback: string;
 }
-export type Inline = TextElement | DateElement;
+interface LinkElement {
+  type: 'link';
+  url: string;
+  text: string;
+}
+export type Inline = TextElement | DateElement | LinkElement;
 
 export interface RichPart {
   type: 'rich_text_section' | 'rich_text_preformatted';
@@ -128,6 +133,9 @@ const boxOf = (shown: string): RichPart => ({
 export const ownText = (text: string): Inline => ({ type: 'text', text });
 export const bold = (text: string): Inline => ({ type: 'text', text, style: { bold: true } });
 export const italic = (text: string): Inline => ({ type: 'text', text, style: { italic: true } });
+
+/** A link of the card itself: the address comes from Slack, never from a payload. */
+export const link = (url: string, text: string): Inline => ({ type: 'link', url, text });
 
 /** External text within a line. */
 export const quoted = (text: string, max: number): Inline => quotedAs(shortened(text, max));

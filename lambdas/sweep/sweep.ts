@@ -142,7 +142,7 @@ async function resend(sweeper: Sweeper, entry: OutboxEntry, now: string): Promis
     if (failed) sweeper.log.error(LOGGED.outboxEntryStuck, { entry, reason: problem });
     return false;
   }
-  if (!(await sweeper.runs.bumpOutbox(entry, later(now, resendDelayMs(entry.attempts + 1))))) return false;
+  if (!(await sweeper.runs.bumpOutbox(entry, later(now, resendDelayMs(entry.attempts + 1, entry.kind))))) return false;
   if (isStuck(entry)) sweeper.log.error(LOGGED.outboxEntryStuck, { entry, reason: `sent ${entry.attempts} times` });
   await sweeper.outbox.dispatch(dueNow(entry, now));
   return true;

@@ -1,5 +1,7 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { noDigests } from '../../lambdas/approval/digest-store.ts';
 import type { EscalationStage } from '../../lambdas/approval/environment.ts';
+import type { DigestMessages } from '../../lambdas/approval/post-digest.ts';
 import { publishDecision } from '../../lambdas/approval/publish-decision.ts';
 import { ApprovalClosed, type Cards, waitForDecision } from '../../lambdas/approval/wait-for-decision.ts';
 import { type Approval, isOpen } from '../../lambdas/run/approval.ts';
@@ -25,9 +27,6 @@ class MemoryCards implements Cards {
   }
   async remind() {
     this.said.push('reminder');
-  }
-  async escalate() {
-    this.said.push('escalation');
   }
   async alert(approval: Approval) {
     await this.whileAlerting();
@@ -66,7 +65,7 @@ describe('the escalation', () => {
     expect(outboxKinds()).toEqual([]);
     await hold('remind');
     await hold('escalate');
-    expect(cards.said).toEqual(['card', 'reminder', 'alert', 'escalation']);
+    expect(cards.said).toEqual(['card', 'reminder', 'alert']);
     expect(await token()).toBe('escalate');
     expect(await now()).toMatchObject({
       status: 'notified',
@@ -75,6 +74,16 @@ describe('the escalation', () => {
     });
     expect(eventTypes(await shop.now(message)).slice(-2)).toEqual(['approval.reminded', 'approval.overdue']);
     expect((await shop.now(message)).run.status).toBe('waiting_approval');
+  });
+
+  it('enqueues an overdue approval for the next digest once, which the sweeper sends', async () => {
+    await hold('notify');
+    await hold('escalate');
+    await hold('escalate', { retrying: true });
+    const entries = [...shop.runs.inside.outbox()].filter(({ kind }) => kind === 'list_overdue');
+    expect(entries).toMatchObject([{ approvalId: approval.approvalId, runId: approval.runId, attempts: 0 }]);
+    expect(Date.parse(entries[0]?.dueAt ?? '')).toBe(shop.clock.now() + 60_000);
+    expect(shop.outbox.receiveDigests()).toEqual([]);
   });
 
   it('flags the run from the alert until somebody has decided', async () => {
@@ -141,7 +150,7 @@ describe('the escalation', () => {
       await shop.say(approval, 'ana');
     };
     await expect(hold('escalate')).rejects.toBeInstanceOf(ApprovalClosed);
-    expect(cards.said).toEqual(['card', 'alert', 'escalation', 'alert is over']);
+    expect(cards.said).toEqual(['card', 'alert', 'alert is over']);
   });
 
   it('resolves an alert whose sender died before it could check again', async () => {
@@ -189,10 +198,31 @@ describe('the publication of a decision', () => {
     const [asked] = shop.outbox.receiveFollows();
     if (!asked) throw new Error('nothing is to follow');
     const watched = Object.assign(cards, differing);
-    await publishDecision({ runs: shop.runs, cards: watched, tokens, log: shop.log }, asked);
+    const { runs, log } = shop;
+    await publishDecision({ runs, digests: runs.digests, messages: digests, cards: watched, tokens, log }, asked);
+  };
+  const closed: string[] = [];
+  const digests: DigestMessages = {
+    reaches: async () => true,
+    post: () => Promise.reject(new Error('publishing a decision posts no digest')),
+    find: () => Promise.reject(new Error('publishing a decision searches for no digest')),
+    close: async (_tenant, { ts }, approvals) => void closed.push(`${ts}: ${approvals.map(({ status }) => status)}`),
   };
   beforeEach(() => {
     completed.length = 0;
+    closed.length = 0;
+  });
+
+  it('shows on the digest that its last approval is closed', async () => {
+    await hold('notify');
+    await hold('escalate');
+    shop.outbox.receiveFollows();
+    const posted = { number: 1, at: '', message: { channel: 'C1', ts: '7' }, repeatEntryId: 'repeat', repeatAt: '' };
+    const listed = [approval.approvalId];
+    await shop.runs.digests.save(noDigests('acme', approval.channel), { number: 1, listed, posted });
+    await shop.say(await now(), 'ana');
+    await follow();
+    expect(closed).toEqual(['7: approved']);
   });
 
   it('wakes the state machine with the decision, shows it, and removes its outbox entry', async () => {

@@ -119,6 +119,7 @@ describeOutboxContract('memory', async () => {
     seals: async () => outbox.receiveSeals(),
     approvals: async () => outbox.startedApprovals(),
     follows: async () => outbox.receiveFollows(),
+    digests: async () => outbox.receiveDigests(),
     close: async () => {},
   };
 });
@@ -132,6 +133,7 @@ describeOutboxContract('AWS', async () => {
     }),
     seals: async () => (await aws.received(seals)).map(({ Body }) => JSON.parse(Body ?? '')),
     follows: async () => (await aws.received(follows)).map(({ Body }) => JSON.parse(Body ?? '')),
+    digests: async () => (await aws.received(follows)).map(({ Body }) => JSON.parse(Body ?? '')),
     approvals: async () => {
       const { executions = [] } = await aws.sfn.send(
         new ListExecutionsCommand({ stateMachineArn: approvalMachineArn }),

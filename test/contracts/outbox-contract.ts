@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { newOutboxEntry, type OutboxDispatcher } from '../../lambdas/outbox/outbox.ts';
 import { later } from '../../lambdas/run/lease.ts';
 import { STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
-import type { ApprovalFollow, ApprovalStart, SealRequest } from '../fakes/memory-outbox.ts';
+import type { ApprovalFollow, ApprovalStart, DigestAsk, SealRequest } from '../fakes/memory-outbox.ts';
 
 export interface OpenOutbox {
   outbox: OutboxDispatcher;
@@ -12,6 +12,8 @@ export interface OpenOutbox {
   approvals(): Promise<ApprovalStart[]>;
   /** What the approvals' follower would be handed. */
   follows(): Promise<ApprovalFollow[]>;
+  /** The requests for digests. */
+  digests(): Promise<DigestAsk[]>;
   close(): Promise<void>;
 }
 
@@ -54,6 +56,18 @@ export function describeOutboxContract(name: string, open: () => Promise<OpenOut
       const asked = [follow(2), follow(3)].map(({ id: entryId }) => ({ entryId, ...facts, approvalId: 'approval_1' }));
       expect(await opened.follows()).toEqual(asked);
       expect(await opened.approvals()).toEqual([]);
+    });
+
+    it('sends a message for an overdue approval and for the repeat of a digest', async () => {
+      const about = { ...facts, approvalId: 'approval_1' };
+      const overdue = newOutboxEntry({ kind: 'list_overdue', ...about }, STORY_BEGINS_AT);
+      const repeat = newOutboxEntry({ kind: 'repeat_digest', ...about, number: 2 }, STORY_BEGINS_AT);
+      await opened.outbox.dispatch(overdue);
+      await opened.outbox.dispatch(repeat);
+      expect(await opened.digests()).toEqual([
+        { kind: 'list_overdue', entryId: overdue.id, ...about },
+        { kind: 'repeat_digest', entryId: repeat.id, ...about },
+      ]);
     });
 
     it('starts an approval once, however often it is dispatched', async () => {

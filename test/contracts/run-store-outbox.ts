@@ -233,8 +233,8 @@ export function describeOutboxAndApprovals(bench: RunStoreBench): void {
       expect(await bench.store.approval(run.tenant, run.runId, 'approval_other')).toBeUndefined();
       expect(await bench.store.approval(newTenant(), run.runId, approval.approvalId)).toBeUndefined();
       const asked = [approval.approvalId, 'approval_other', approval.approvalId];
-      expect(await bench.store.approvals(run.tenant, run.runId, asked)).toEqual([await read(approval)]);
-      expect(await bench.store.approvals(newTenant(), run.runId, asked)).toEqual([]);
+      expect(await bench.store.approvals(run.tenant, asked)).toEqual([await read(approval)]);
+      expect(await bench.store.approvals(newTenant(), asked)).toEqual([]);
     });
 
     it('store the token of their execution where readers do not see it, and complete the outbox entry that starts it', async () => {

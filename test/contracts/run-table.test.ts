@@ -5,6 +5,7 @@ import { DynamoAgentRegistry } from '../../lambdas/agents/dynamo-agent-registry.
 import { DynamoOutputStore } from '../../lambdas/agents/dynamo-output-store.ts';
 import { DynamoApiKeys } from '../../lambdas/api/authorizer/dynamo-api-keys.ts';
 import { DynamoBulkJobs } from '../../lambdas/api/bulk/dynamo-bulk-jobs.ts';
+import { DynamoDigestStore } from '../../lambdas/approval/dynamo-digest-store.ts';
 import { DynamoDefinitions } from '../../lambdas/pipeline/dynamo-definitions.ts';
 import { DynamoPlanStore } from '../../lambdas/plan/dynamo-plan-store.ts';
 import type { Commit } from '../../lambdas/run/commit.ts';
@@ -39,6 +40,7 @@ import { describeApiKeysContract } from './api-keys-contract.ts';
 import { bulkJobsContract } from './bulk-jobs-contract.ts';
 import { ChangeDraft } from './change-draft.ts';
 import { describeDefinitionsContract } from './definitions-contract.ts';
+import { digestStoreContract } from './digest-store-contract.ts';
 import { outputStoreContract } from './output-store-contract.ts';
 import { planStoreContract } from './plan-store-contract.ts';
 import { BY, besides, evidenceRecord, requested } from './run-store-bench.ts';
@@ -91,6 +93,17 @@ describe('schedules: DynamoDB', () =>
     return { store: new DynamoScheduleStore(run.client, run.table, pause), dueNames };
   }));
 
+describe('digests: memory', () =>
+  digestStoreContract(() => {
+    const runs = new MemoryRunStore();
+    return { store: runs.digests, runs };
+  }));
+describe('digests: DynamoDB', () =>
+  digestStoreContract(() => ({
+    store: new DynamoDigestStore(run.client, run.table, pause),
+    runs: new DynamoRunStore(run.client, run.table, pause, new FakeClock()),
+  })));
+
 describe('plans: memory', () => planStoreContract(() => new MemoryPlanStore()));
 describe('plans: DynamoDB', () => planStoreContract(() => new DynamoPlanStore(run.client, run.table)));
 
@@ -121,7 +134,7 @@ it('a sealed run that expires is read until that second, even if its rows still 
     listed: (await store.listRuns(tenant, { limit: 5 })).items.length,
     commits: (await store.listCommits(tenant, runId, { after: 0, limit: 9 })).length,
     approval: (await store.approval(tenant, runId, approval.approvalId))?.approvalId,
-    approvals: (await store.approvals(tenant, runId, [approval.approvalId])).length,
+    approvals: (await store.approvals(tenant, [approval.approvalId])).length,
     evidence: (await store.evidence(tenant, runId))?.sha256,
   });
   clock.advance(59_000);

@@ -27,8 +27,14 @@ export class FakeSlack {
     if (method === 'conversations.list' || method === 'users.conversations') {
       return ok({ channels: [...this.channels.keys()].map((name) => ({ id: slackId(name), name: name.slice(1) })) });
     }
-    const messages = this.#inChannel(url.searchParams.get('channel'));
+    const channel = url.searchParams.get('channel');
+    const messages = this.#inChannel(channel);
     if (!messages) return refused('channel_not_found');
+    if (method === 'chat.getPermalink') {
+      const { ts } = messages.find((each) => each.ts === url.searchParams.get('message_ts')) ?? {};
+      if (ts === undefined) return refused('message_not_found');
+      return ok({ channel, permalink: `https://acme.slack.com/archives/${channel}/p${ts.replace('.', '')}` });
+    }
     const inclusive = url.searchParams.get('inclusive') === 'true';
     const oldest = url.searchParams.get('oldest') ?? '';
     const latest = url.searchParams.get('latest') ?? '~';

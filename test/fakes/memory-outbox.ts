@@ -21,6 +21,9 @@ export interface ApprovalFollow {
   approvalId: string;
 }
 
+/** The request of an overdue approval, or of the repeat of a digest. */
+export type DigestAsk = ApprovalFollow & { kind: 'list_overdue' | 'repeat_digest' };
+
 export type ApprovalStart = ApprovalFollow & z.infer<typeof ApprovalClocks>;
 
 /** Stands for the queues and the approval machine: requests pile up, an approval starts once by its name. */
@@ -29,6 +32,7 @@ export class MemoryOutbox implements OutboxDispatcher {
   readonly #approvals = new Map<string, ApprovalStart>();
   readonly #seals: SealRequest[] = [];
   readonly #follows: ApprovalFollow[] = [];
+  readonly #digests: DigestAsk[] = [];
 
   constructor(passage: Passage = undisturbed) {
     this.#passage = passage;
@@ -53,6 +57,8 @@ export class MemoryOutbox implements OutboxDispatcher {
       }
       const { approvalId } = entry;
       if (kind === 'follow_approval') this.#follows.push({ ...request, approvalId });
+      else if (kind === 'list_overdue' || kind === 'repeat_digest')
+        this.#digests.push({ kind, ...request, approvalId });
       else if (!this.#approvals.has(approvalId))
         this.#approvals.set(approvalId, { ...request, approvalId, ...entry.clocks });
     });
@@ -66,6 +72,11 @@ export class MemoryOutbox implements OutboxDispatcher {
   /** Takes out the requests to show, and wake, what follows from changed approvals. */
   receiveFollows(): ApprovalFollow[] {
     return this.#follows.splice(0);
+  }
+
+  /** Takes out the requests for digests. */
+  receiveDigests(): DigestAsk[] {
+    return this.#digests.splice(0);
   }
 
   startedApprovals(): ApprovalStart[] {

@@ -6,6 +6,7 @@ import {
   closedAt,
   closedListOf,
   isOpen,
+  runIdOf,
 } from '../../lambdas/run/approval.ts';
 import { shardOf } from '../../lambdas/run/caps.ts';
 import type { Commit, CreatedRun, ReceiptWrite, RunChange } from '../../lambdas/run/commit.ts';
@@ -41,6 +42,7 @@ import {
 import type { RunningStep, Step } from '../../lambdas/run/step.ts';
 import { assignmentRow, MemoryAgents } from './memory-agents.ts';
 import { MemoryCaps } from './memory-caps.ts';
+import { MemoryDigests } from './memory-digests.ts';
 import { copy, MemoryRows, transact, write } from './memory-rows.ts';
 import { MemorySchedules } from './memory-schedules.ts';
 import { type Passage, undisturbed } from './passage.ts';
@@ -75,6 +77,8 @@ export class MemoryRunStore implements RunStore {
   readonly schedules = new MemorySchedules((name, run) => this.#passage(name, run));
   /** In the same table: commits of runs change assignments. */
   readonly agents = new MemoryAgents((name, run) => this.#passage(name, run));
+  /** In the same table: their outbox entries are written in the same transactions. */
+  readonly digests = new MemoryDigests(this.#outbox, (name, run) => this.#passage(name, run));
   readonly #passage: Passage;
 
   readonly #postponed = new Map<string, { seq: number; dueAt: string; sweeps: number }>();
@@ -339,9 +343,9 @@ export class MemoryRunStore implements RunStore {
     return this.operation('approval', () => this.#approvals.get(runOf(tenant, runId), approvalId));
   }
 
-  approvals(tenant: string, runId: string, approvalIds: string[]): Promise<Approval[]> {
+  approvals(tenant: string, approvalIds: readonly string[]): Promise<Approval[]> {
     return this.operation('approvals', () =>
-      [...new Set(approvalIds)].flatMap((id) => this.#approvals.get(runOf(tenant, runId), id) ?? []),
+      [...new Set(approvalIds)].flatMap((id) => this.#approvals.get(runOf(tenant, runIdOf(id)), id) ?? []),
     );
   }
 

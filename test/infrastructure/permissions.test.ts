@@ -100,6 +100,8 @@ describe.each(STAGES)('in stage %s', (stage) => {
       ],
     ],
     ['dynamodb:PutItem', 'TOKEN', ['ApprovalFlowHoldRole']],
+    ['dynamodb:PutItem', 'DIGEST', ['ApprovalFlowFollowRole']],
+    ['dynamodb:GetItem', 'DIGEST', ['ApprovalFlowFollowRole']],
     ['dynamodb:GetItem', 'APIKEY', ['AccessApiAccessRole', 'KeyedRoutesAuthorizeRole', 'TenantSetupBootstrapRole']],
     ['dynamodb:PutItem', 'APIKEY', ['AccessApiAccessRole', 'TenantSetupBootstrapRole']],
     ['dynamodb:DeleteItem', 'APIKEY', ['AccessApiAccessRole']],

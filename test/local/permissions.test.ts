@@ -361,10 +361,17 @@ async function lostReplies(): Promise<void> {
 
 async function unansweredApproval(): Promise<void> {
   const { runId, remindAt, slaAt, expiresAt } = await people.waiting(await gatedRun());
-  for (const time of [remindAt, slaAt, expiresAt]) {
+  const goTo = async (time: string) => {
     await host.idle();
     await host.advance(Date.parse(time) - (await host.now()) + 1_000);
-  }
+  };
+  await goTo(remindAt);
+  await goTo(slaAt);
+  // The digest, which the sweeper asks for.
+  await host.idle();
+  await host.advance(61_000);
+  await host.sweep();
+  await goTo(expiresAt);
   await host.waitForRun(runId, isTerminal);
 }
 

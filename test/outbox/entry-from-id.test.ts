@@ -13,6 +13,8 @@ describe('a damaged outbox entry', () => {
     newOutboxEntry({ kind: 'export_run', ...OF }, AT),
     newOutboxEntry({ kind: 'seal_addendum', ...OF, seq: 8 }, AT),
     newOutboxEntry({ kind: 'follow_approval', ...OF, approvalId: APPROVAL, revision: 3 }, AT),
+    newOutboxEntry({ kind: 'list_overdue', ...OF, approvalId: APPROVAL }, AT),
+    newOutboxEntry({ kind: 'repeat_digest', ...OF, approvalId: APPROVAL, number: 2 }, AT),
     newOutboxEntry({ kind: 'start_approval', ...OF, approvalId: APPROVAL, clocks: CLOCKS }, AT),
   ])('is made again from its id: $id', async (entry) => {
     expect(await entryFromId(entry.id, AT, clocks)).toEqual(entry);

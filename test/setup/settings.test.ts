@@ -4,7 +4,12 @@ import { SetupWorld } from './setup-world.ts';
 it('settings are replaced, except the counter shards, and the history shows before and after', async () => {
   const world = new SetupWorld();
   await world.definitions.saveSettings('acme', { caps: {}, workspaces: {}, counterShards: 4 });
-  const settings = { caps: { maxConcurrency: 50 }, workspaces: { ops: 3 }, approvalsChannel: '#approvals' };
+  const settings = {
+    caps: { maxConcurrency: 50 },
+    workspaces: { ops: 3 },
+    approvalsChannel: '#approvals',
+    overdueDigestMinutes: 240,
+  };
   const saved = await world.ask('PUT /api/v1/settings', { body: settings });
   expect(saved.body).toEqual({ ...settings, counterShards: 4, effectiveWithinSeconds: 60 });
   expect((await world.ask('GET /api/v1/settings')).body).toEqual({ ...settings, counterShards: 4 });
@@ -37,6 +42,7 @@ it.each([
   [{ caps: { maxConcurency: 1 } }, 'did you mean `maxConcurrency`?'],
   [{ caps: { maxConcurrency: 0 } }, 'caps.maxConcurrency'],
   [{ counterShards: 2 }, 'counterShards'],
+  [{ overdueDigestMinutes: 5 }, 'overdueDigestMinutes'],
 ])('%j is refused, and nothing changes', async (body, expected) => {
   const world = new SetupWorld();
   expect(await world.ask('PUT /api/v1/settings', { body })).toMatchObject({

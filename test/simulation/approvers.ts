@@ -34,6 +34,11 @@ const DECISIONS = {
     { person: 'ana', afterMs: SOON_MS, decision: 'approve' },
     { person: 'bo', afterMs: SOON_MS + 900, decision: 'approve' },
   ],
+  /** After the SLA of `overdue-together`, two digests and a repeat. */
+  late: [
+    { person: 'ana', afterMs: 20 * 60_000, decision: 'approve' },
+    { person: 'bo', afterMs: 20 * 60_000 + 900, decision: 'approve' },
+  ],
   one_rejects: [{ person: 'bo', afterMs: SOON_MS, decision: 'reject' }],
   edited_first: [
     { person: 'ivy', afterMs: SOON_MS / 4, decision: 'approve' },

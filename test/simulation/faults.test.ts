@@ -34,7 +34,7 @@ const QUIET: Partial<Scenario> = {
   deploys: false,
   bursts: 0,
   tenants: ['acme'],
-  settings: { caps: {}, workspaces: {}, counterShards: 1 },
+  settings: { caps: {}, workspaces: {}, counterShards: 1, overdueDigestMinutes: 8 * 60 },
   shapes: ['marked-writes', 'sequential-steps', 'parallel-steps'],
   approverBehavior: 'two_approve',
   policies: [{ afterMs: 0, rules: 'usual' }],
@@ -273,6 +273,16 @@ const TRIALS: Trial[] = [
     // Seeds 16 and 31: another run replaces the receipt of the refused write. Seed 21: a read is refused with a time to wait.
     foundBugs: [16, 21, 31],
     seeds: 32,
+  },
+  {
+    fault: 'digests: each overdue approval is listed once as new while Slack fails',
+    rates: { lost_reply: 0.08, crash_after: 0.08, server_error: 0.1, rate_limited: 0.1, lost_request: 0.1 },
+    scenario: { shapes: ['overdue-together'], approverBehavior: 'late', faultsForMs: 30 * 60_000, deliveries: 3 },
+    causes: [
+      'a digest lists several approvals',
+      'an invocation searches for the digest of another',
+      'another invocation has changed the digests first',
+    ],
   },
   {
     fault: 'rollback: each write is undone once, newest first, under crashes',

@@ -2,6 +2,7 @@ import { applyPlan } from '../../lambdas/api/definitions/apply-plan.ts';
 import { replayOf, rerunOf } from '../../lambdas/api/start/repeat-run.ts';
 import { startOnce } from '../../lambdas/api/start/start-once.ts';
 import { type Deciding, decide } from '../../lambdas/approval/decide.ts';
+import { type DigestRequest, postDigest } from '../../lambdas/approval/post-digest.ts';
 import { publishDecision } from '../../lambdas/approval/publish-decision.ts';
 import { ApprovalClosed, type Waiting, waitForDecision } from '../../lambdas/approval/wait-for-decision.ts';
 import { sealAddendum } from '../../lambdas/evidence/addendum/seal-addendum.ts';
@@ -33,6 +34,12 @@ import type { Observer } from './observer.ts';
 import { portsFor, type SharedServices } from './ports.ts';
 import { REQUESTER, type Repeat } from './run-requesters.ts';
 import type { SeededRandom } from './seeded-random.ts';
+
+const PUBLISHER = 'publisher';
+const DIGESTER = 'digester';
+/** The requests of these invocations are digests, not writes of runs. */
+export const isDigester = ({ id }: Pick<Invocation, 'id'>): boolean =>
+  id.startsWith(PUBLISHER) || id.startsWith(DIGESTER);
 
 /** As in sweep.lambda.ts. */
 const SWEEP_ENDS_BEFORE_MS = 8_000;
@@ -134,7 +141,13 @@ export class Functions {
   }
 
   publishDecision(message: ApprovalFollow, ended: (ending: Ending) => void): void {
-    this.#invoke('publisher', message, ended, (ports) => publishDecision(ports, message));
+    this.#invoke(PUBLISHER, message, ended, (ports) => publishDecision(ports, message));
+  }
+
+  postDigest(request: DigestRequest, ended: (ending: Ending) => void): void {
+    this.#invoke(DIGESTER, request, ended, (ports, by) =>
+      postDigest({ ...ports, timeLeftMs: () => by.remainingMs }, request),
+    );
   }
 
   /** A refused decision is a response, not a failure. */

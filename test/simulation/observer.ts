@@ -13,8 +13,10 @@ import type { Workflow } from '../../lambdas/workflow/workflow.ts';
 import type { MemoryRunStore } from '../fakes/memory-run-store.ts';
 import { SituationDetector } from './detect-situations.ts';
 import { InjectedFault } from './faults.ts';
+import { isDigester } from './functions.ts';
 import { ApprovalInvariants } from './invariants/approvals.ts';
 import { DeliveryInvariants } from './invariants/deliveries.ts';
+import { DigestInvariants } from './invariants/digests.ts';
 import { GovernedWriteInvariants } from './invariants/governed-writes.ts';
 import { TERMINAL } from './invariants/lifecycle-table.ts';
 import { RepeatedRunInvariants } from './invariants/repeated-runs.ts';
@@ -37,6 +39,7 @@ export class Observer {
   readonly schedules: ScheduleInvariants;
   readonly approvals: ApprovalInvariants;
   readonly repeats: RepeatedRunInvariants;
+  readonly digests: DigestInvariants;
   readonly #report: Report;
   readonly #store: MemoryRunStore;
   readonly #slots: SlotInvariants;
@@ -76,6 +79,8 @@ export class Observer {
     this.schedules = new ScheduleInvariants(report, store);
     this.repeats = new RepeatedRunInvariants(report, store);
     this.approvals = new ApprovalInvariants(report);
+    const { situations } = this;
+    this.digests = new DigestInvariants(report, { ...known, situations, approval: (id) => this.approvals.now(id) });
     this.#governed = new GovernedWriteInvariants(report, known.policy, this.approvals);
     this.#rollback = new RollbackInvariants(report, store);
     this.#slots = new SlotInvariants(report, store, known.settings, known.workflow);
@@ -177,19 +182,25 @@ export class Observer {
   }
 
   sent(request: TargetRequest): void {
-    this.effects.sent(request);
-    this.#rollback.sent(request);
-    this.repeats.sent(request);
+    if (isDigester(request.by)) this.digests.sent(request);
+    else {
+      this.effects.sent(request);
+      this.#rollback.sent(request);
+      this.repeats.sent(request);
+    }
   }
 
   retryAfter(request: TargetRequest, untilMs: number): void {
-    this.effects.retryAfter(request, untilMs);
+    if (!isDigester(request.by)) this.effects.retryAfter(request, untilMs);
   }
 
   handled(request: TargetRequest, fields: Record<string, string> | undefined): void {
-    this.effects.handled(request);
-    this.#rollback.handled(request, fields);
-    this.repeats.handled(request, fields);
+    if (isDigester(request.by)) this.digests.handled(request);
+    else {
+      this.effects.handled(request);
+      this.#rollback.handled(request, fields);
+      this.repeats.handled(request, fields);
+    }
   }
 
   taskTokenStored(before: Approval, changes: Partial<Approval>): void {
@@ -257,6 +268,8 @@ export class Observer {
 /** Injected faults, and the errors that connectors throw because of them. */
 function isExpected(error: unknown): boolean {
   if (error instanceof TargetRefused || error instanceof OutcomeUnknown) return true;
+  // The invocation was paused for longer than its lease.
+  if (error instanceof CountersignError && error.code === 'LEASE_LOST') return true;
   return (
     error instanceof InjectedFault || (error instanceof Error && error.cause !== undefined && isExpected(error.cause))
   );

@@ -31,7 +31,10 @@ const VOTES = 'lambdas/approval/votes.ts';
 const RESOLVE = 'lambdas/run-changes/resolve-run.ts';
 const ROLL_BACK_ENDED = 'lambdas/run-changes/rollback-ended-run.ts';
 const CHECK_PLAN = 'lambdas/proposal/check-plan.ts';
+const DIGEST = 'lambdas/approval/post-digest.ts';
+const COLLECT = 'lambdas/approval/collect-overdue.ts';
 const STORE = 'test/fakes/memory-run-store.ts';
+const OVERDUE = 'overdue-together';
 
 const TWICE = 'a marked write is made at most once';
 /** The engine itself failed because of the bug. */
@@ -39,6 +42,7 @@ const ENGINE_FAILED = 'only injected faults cause errors';
 const NOTHING_HAPPENED = 'a failed receipt means that no write happened';
 const DECISION_SHOWN = 'responses show the stored decision';
 const QUORUM = 'a quorum consists of different people who are not makers';
+const NEW_ONCE = 'an approval is new in one digest';
 const NO_INTENT = 'every write has a committed intent';
 
 export const PLANTED_BUGS: readonly PlantedBug[] = [
@@ -54,6 +58,61 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     violates: ['a slot starts one run'],
     shapes: 'ends-at-once',
     faults: 'crash_after',
+  },
+  {
+    name: 'a digest whose response was lost is not searched for',
+    edits: [
+      {
+        file: DIGEST,
+        find: 'const message = await digester.messages.find({ tenant, channel, number, since });',
+        replace: 'const message = since === channel ? { channel, ts: String(number) + tenant } : undefined;',
+      },
+    ],
+    violates: [NEW_ONCE],
+    foundBy: { points: { shape: OVERDUE, fault: 'lost_reply', call: 122 } },
+    shapes: OVERDUE,
+    faults: 'lost_reply',
+  },
+  {
+    name: 'the claim of a digest is taken over before its lease has ended',
+    edits: [
+      {
+        file: DIGEST,
+        find: 'if (!hasExpired(claim.lease, isoNow(digester.clock))) return undefined;',
+        replace: 'if (hasExpired(claim.lease, claim.claimedAt)) return undefined;',
+      },
+    ],
+    violates: [NEW_ONCE],
+    foundBy: { points: { shape: OVERDUE, fault: 'crash_before', call: 208 } },
+    shapes: OVERDUE,
+  },
+  {
+    name: 'an overdue approval leaves the outbox before a digest lists it',
+    edits: [
+      { file: COLLECT, find: '(isListed(approval) || !isOpen(approval))', replace: 'approval.votes.length === 0' },
+    ],
+    violates: ['an outbox entry is completed after a digest lists its approval', 'every overdue approval is listed'],
+    shapes: OVERDUE,
+  },
+  {
+    name: 'a digest forgets which approvals it lists',
+    edits: [{ file: DIGEST, find: 'listed: approvals, posted', replace: 'listed: [], posted' }],
+    violates: [NEW_ONCE, 'every outbox entry is completed'],
+    foundBy: { points: { shape: OVERDUE, fault: 'crash_after', call: 124 } },
+    shapes: OVERDUE,
+    faults: 'crash_after',
+  },
+  {
+    name: 'an overdue approval is not enqueued for a digest',
+    edits: [
+      {
+        file: 'lambdas/approval/wait-for-decision.ts',
+        find: "draft.enqueue(newOutboxEntry({ kind: 'list_overdue', tenant, runId, approvalId }, draft.at));",
+        replace: 'newOutboxEntry;',
+      },
+    ],
+    violates: ['every overdue approval is listed'],
+    shapes: OVERDUE,
   },
   {
     name: 'the fencing condition is dropped',

@@ -1,4 +1,5 @@
 import { type AgentRegistry, noHints } from '../../lambdas/agents/agent-registry.ts';
+import type { DigestStore } from '../../lambdas/approval/digest-store.ts';
 import type { TaskTokens } from '../../lambdas/approval/publish-decision.ts';
 import type { Cards } from '../../lambdas/approval/wait-for-decision.ts';
 import type { Connections } from '../../lambdas/connectors/connections.ts';
@@ -13,12 +14,14 @@ import type { RunChange } from '../../lambdas/run/commit.ts';
 import type { CommitResult, Ingest, IngestResult, RunStore } from '../../lambdas/run/run-store.ts';
 import type { StepMessage, StepQueue } from '../../lambdas/run-changes/step-queue.ts';
 import type { ScheduleStore } from '../../lambdas/schedules/schedule-store.ts';
+import { SlackDigests } from '../../lambdas/slack/digest/slack-digests.ts';
 import { allOf } from '../fakes/all-of.ts';
 import { MemoryConnections } from '../fakes/memory-connections.ts';
 import type { MemoryRunStore } from '../fakes/memory-run-store.ts';
 import { OwnThreadExpressions } from '../fakes/own-thread-expressions.ts';
 import type { CallKind, Fault } from './faults.ts';
 import type { FaultyCalls } from './faulty-calls.ts';
+import type { DigestInvariants } from './invariants/digests.ts';
 import type { Invocation } from './invocation.ts';
 import type { SimulatedPolicy } from './simulated-policy.ts';
 import type { SimulatedTargets } from './simulated-targets.ts';
@@ -54,6 +57,7 @@ export interface SharedServices {
     taskTokenStored(before: Approval, changes: Partial<Approval>): void;
     taskTokenUsed(decision: Parameters<TaskTokens['complete']>[1], executionWaited: boolean): void;
     situations: Situations;
+    digests: DigestInvariants;
     logged(by: Invocation, message: string, error: unknown): void;
   };
 }
@@ -131,7 +135,10 @@ export function portsFor(shared: SharedServices, by: Invocation) {
       return store.completeSeal(...args);
     }),
     expireRun: call('store', 'expireRun', () => store.expireRun()),
-    completeOutboxEntry: call('store', 'completeOutboxEntry', (entryId: string) => store.completeOutboxEntry(entryId)),
+    completeOutboxEntry: call('store', 'completeOutboxEntry', async (entryId: string) => {
+      await store.completeOutboxEntry(entryId);
+      observer.digests.completed(entryId);
+    }),
     storeTaskToken: call('store', 'storeTaskToken', async (...args: Parameters<RunStore['storeTaskToken']>) => {
       const [, read, changes] = args;
       const isStored = await store.storeTaskToken(...args);
@@ -248,8 +255,15 @@ export function portsFor(shared: SharedServices, by: Invocation) {
     })),
     update: call('notification', 'cards.update', async () => {}),
     remind: call('notification', 'cards.remind', async () => {}),
-    escalate: call('notification', 'cards.escalate', async () => {}),
     alert: call('notification', 'cards.alert', async () => {}),
+  };
+  const digests: DigestStore = {
+    digests: call('store', 'digests', (...args: Parameters<DigestStore['digests']>) => store.digests.digests(...args)),
+    save: call('store', 'saveDigests', async (...args: Parameters<DigestStore['save']>) => {
+      const saved = await store.digests.save(...args);
+      observer.digests.saved(args[1], saved);
+      return saved;
+    }),
   };
   const tokens: TaskTokens = {
     complete: call(
@@ -305,6 +319,8 @@ export function portsFor(shared: SharedServices, by: Invocation) {
     plans,
     policy,
     cards,
+    digests,
+    messages: new SlackDigests({ connections, people: definitionReads, clock, log }),
     tokens,
     environment: 'dev' as const,
     connections,

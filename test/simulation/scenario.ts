@@ -24,6 +24,11 @@ const CHANGED_AFTER_END: ShapeName = 'rolled-back-after-end';
 /** People always rerun, replay and plan runs of this shape; runs of other shapes only with some seeds. */
 const REPEATED_AFTER_END: ShapeName = 'repeated-after-end';
 
+/** Approvals of this shape are overdue for long, which takes many events. */
+const OVERDUE: ShapeName = 'overdue-together';
+/** A new shape would change the shapes of every seed. */
+const NOT_RANDOM: readonly ShapeName[] = [CHANGED_AFTER_END, REPEATED_AFTER_END, OVERDUE];
+
 /** Everything that a seed decides about a simulation before it starts. */
 export interface Scenario {
   seed: number;
@@ -82,14 +87,17 @@ export function scenarioOf(seed: number, only?: ShapeName[]): Scenario {
   };
   return {
     seed,
-    shapes: random.some(
-      only ?? SHAPE_NAMES.filter((name) => name !== CHANGED_AFTER_END && name !== REPEATED_AFTER_END),
-      3,
-    ),
+    shapes: random.some(only ?? SHAPE_NAMES.filter((name) => !NOT_RANDOM.includes(name)), 3),
     tenants: random.chance(0.1) ? ['acme', 'globex'] : ['acme'],
     deliveries: random.between(1, 6),
     bursts: random.chance(0.15) ? 1 : 0,
-    settings: { caps, workspaces: { first: random.between(1, 4) }, counterShards: random.pick([1, 1, 2, 3]) },
+    settings: {
+      caps,
+      workspaces: { first: random.between(1, 4) },
+      counterShards: random.pick([1, 1, 2, 3]),
+      // Approvals that nobody decides are open for a day.
+      overdueDigestMinutes: 8 * 60,
+    },
     workers: random.between(1, 5),
     skewMs: largeSkew ? LARGE_SKEW_MS : random.chance(0.6) ? SMALL_SKEW_MS : 0,
     clocksAreClose: !largeSkew,
@@ -132,7 +140,12 @@ const atRandom = (random: SeededRandom, atMost: number) =>
 /** What else happens while a crash point of this shape is tried. */
 const SETTINGS_OF_SHAPE: Record<
   ShapeName,
-  Partial<Pick<Scenario, 'scripted' | 'approverBehavior' | 'policies' | 'incidentEdits' | 'outage' | 'scheduledForMs'>>
+  Partial<
+    Pick<
+      Scenario,
+      'scripted' | 'approverBehavior' | 'policies' | 'incidentEdits' | 'outage' | 'scheduledForMs' | 'settings'
+    >
+  >
 > = {
   'waits-for-a-signal': {
     scripted: [{ afterMs: 40_000, command: { kind: 'signal', event: 'go', payload: null } }],
@@ -154,6 +167,10 @@ const SETTINGS_OF_SHAPE: Record<
   'once-per-run': { scripted: [{ afterMs: 500, command: { kind: 'cancel' } }] },
   'edited-first': { approverBehavior: 'edited_first', policies: [USUALLY, { afterMs: 30_000, rules: 'same_rules' }] },
   'quorum-not-reached': { approverBehavior: 'not_enough' },
+  'overdue-together': {
+    approverBehavior: 'late',
+    settings: { caps: {}, workspaces: {}, counterShards: 1, overdueDigestMinutes: 10 },
+  },
   'rejected-and-paused': {
     approverBehavior: 'one_rejects',
     scripted: [{ afterMs: 90_000, command: { kind: 'rollback' } }],

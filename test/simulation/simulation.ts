@@ -1,3 +1,4 @@
+import type { DigestRequest } from '../../lambdas/approval/post-digest.ts';
 import type { Run } from '../../lambdas/run/run.ts';
 import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
 import { CountingIds } from '../fakes/counting-ids.ts';
@@ -125,6 +126,9 @@ export class Simulation {
     const decisions = new SimulatedQueue<ApprovalFollow>(this.time, this.#random, 2, (message, ended) =>
       this.#functions.publishDecision(message, ended),
     );
+    const digestRequests = new SimulatedQueue<DigestRequest>(this.time, this.#random, 2, (request, ended) =>
+      this.#functions.postDigest(request, ended),
+    );
     this.machine = new ApprovalMachine(
       this.time,
       () => this.#functions,
@@ -157,6 +161,10 @@ export class Simulation {
           else if (entry.kind === 'start_approval') this.machine.start(entry);
           else if (entry.kind === 'follow_approval')
             decisions.send({ entryId, tenant, runId, approvalId: entry.approvalId }, 0, fault);
+          else if (entry.kind === 'list_overdue' || entry.kind === 'repeat_digest') {
+            const { kind, approvalId } = entry;
+            digestRequests.send({ kind, entryId, tenant, runId, approvalId }, 0, fault);
+          }
         },
       },
       observer: this.observer,
@@ -171,6 +179,10 @@ export class Simulation {
       approverBehavior: scenario.approverBehavior,
       current: (approvalId) => this.observer.approvals.now(approvalId),
     });
+  }
+
+  get hadFaults(): boolean {
+    return this.#scenario.plan.injected.size > 0 || this.#scenario.outage !== undefined;
   }
 
   violate(invariant: string, what: string): void {
@@ -235,6 +247,7 @@ export class Simulation {
       this.time.after(afterMs, () => this.incidentEditors.editIncident(field));
     const { channels, issueLabels } = this.targets.systems;
     channels.set('C012345', []);
+    channels.set('#approvals', []);
     issueLabels.set('octo-org/payments#7', ['bug']);
     for (let each = 0; each < deliveries; each += 1) {
       this.time.after(each === 0 ? 0 : this.#random.between(0, faultsForMs / 2), () => {

@@ -46,6 +46,10 @@ export const SITUATIONS = [
   'a person without the right tries to decide',
   'a decision ends its Step Functions wait',
   'a task token is used that no execution waits for',
+  'a digest lists several approvals',
+  'a digest is repeated',
+  'an invocation searches for the digest of another',
+  'another invocation has changed the digests first',
   'an ended run is resolved',
   'an ended run is rolled back',
   'an ended run is rerun',
@@ -65,6 +69,8 @@ export const RARE: readonly Situation[] = [
   'a renewal of a lost lease is refused',
   'an orphaned run is resumed',
   'people approve that a write is sent again',
+  'an invocation searches for the digest of another',
+  'another invocation has changed the digests first',
 ];
 export type Situation = (typeof SITUATIONS)[number];
 

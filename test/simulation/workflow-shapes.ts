@@ -175,6 +175,14 @@ const TEXTS: Record<string, string[]> = {
     '  - {id: gate, tool: approval, with: {message: may I, quorum: 2}}',
     UPDATE('close', 'state: "6"'),
   ],
+  'overdue-together': [
+    'approvals: {slaSeconds: 60, expiresSeconds: 3600}',
+    'steps:',
+    NOTE('note', 'first', ', needs: [], risk: high'),
+    UPDATE('assign', 'category: network', ', needs: [], risk: high'),
+    '  - {id: rest, tool: wait, needs: [], with: {seconds: 240}}',
+    POST('post', 'about {% trigger.sysId %}', ', needs: [rest], risk: high'),
+  ],
   'rejected-and-paused': [
     'onReject: pause',
     'steps:',

@@ -17,6 +17,7 @@ function textsOf(block: Block): ShownText[] {
       return block.elements.flatMap((part) =>
         part.elements.map((element): ShownText => {
           if (element.type === 'date') return { text: element.fallback, as: 'words' };
+          if (element.type === 'link') return { text: element.text, as: 'words' };
           if (part.type === 'rich_text_preformatted') return { text: element.text, as: 'box' };
           return { text: element.text, as: element.style && 'code' in element.style ? 'code' : 'words' };
         }),

@@ -75,17 +75,14 @@ describe('a card', () => {
     expect(reminder).toMatchObject({ thread_ts: approval.card?.ts, text: expect.stringContaining('Still waiting') });
   });
 
-  it('gets one reminder even if the response is lost; the escalation is another message', async () => {
+  it('gets one reminder even if the response is lost', async () => {
     const approval = await world.post(UNPOSTED);
     await fault('chat.postMessage', { kind: 'lost_answer' });
     await expect(world.cards.remind(approval, false)).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' });
     await world.cards.remind(approval, true);
-    expect(await world.messages()).toHaveLength(2);
-    await world.cards.escalate(approval, true);
     expect((await world.messages()).map(({ text }) => text.split(':')[0])).toEqual([
       'Approval needed',
       expect.stringContaining('Still waiting'),
-      'Not decided in time',
     ]);
   });
 });
@@ -116,7 +113,7 @@ describe('an overdue approval', () => {
     expect(await alerts()).toMatchObject([{ status: 'resolved' }]);
   });
 
-  it('is only announced in Slack if there is no PagerDuty connection', async () => {
+  it('pages nobody if there is no PagerDuty connection', async () => {
     const approval = await world.post(UNPOSTED);
     const slack = await world.ports.connections.open('acme', 'slack');
     const cards = new SlackCards({
@@ -125,9 +122,7 @@ describe('an overdue approval', () => {
       connections: new MemoryConnections({ acme: { slack } }),
     });
     await cards.alert(approval);
-    await cards.escalate(approval, false);
     expect(await alerts()).toEqual([]);
-    expect((await world.messages()).at(-1)?.text).toContain('Not decided in time');
   });
 });
 

@@ -308,4 +308,6 @@ it('an entry is first due 30 s after it was made, and its wait doubles up to fiv
   expect([0, 1, 2, 3, 4, 5, 6, 1_000].map((attempts) => resendDelayMs(attempts) / 1000)).toEqual([
     30, 60, 120, 240, 300, 300, 3_600, 3_600,
   ]);
+  // People need a digest soon after Slack is back.
+  expect(resendDelayMs(1_000, 'list_overdue') / 1000).toBe(300);
 });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { postMessage, updateMessage } from '../../lambdas/connectors/slack/messages.ts';
+import { SlackDigests } from '../../lambdas/slack/digest/slack-digests.ts';
 import { blockProblems, isTooLongForMessage, viewProblems } from '../../local/simulators/slack/block-limits.ts';
 import { perform, performance, readBefore } from '../contracts/connectors-contract.ts';
 import { type Outside, openSimulatedOutside } from '../contracts/connectors-outside.ts';
@@ -14,6 +15,7 @@ const COMPILE_TIMEOUT_MS = 120_000;
 
 /** Slack's published types for the arguments and the response of each method in use. */
 const METHODS: Record<string, [request: string, answer: string]> = {
+  'chat.getPermalink': ['WebApi.ChatGetPermalinkArguments', 'WebApi.ChatGetPermalinkResponse'],
   'chat.postMessage': ['WebApi.ChatPostMessageArguments', 'WebApi.ChatPostMessageResponse'],
   'chat.update': ['WebApi.ChatUpdateArguments', 'WebApi.ChatUpdateResponse'],
   'conversations.history': ['WebApi.ConversationsHistoryArguments', 'WebApi.ConversationsHistoryResponse'],
@@ -58,7 +60,10 @@ beforeAll(async () => {
     answered.push({ type: 'Types.ModalView', value: viewSent((await world.modal()).view) });
   }
   await world.cards.remind(approval, true);
-  await world.cards.escalate(approval, false);
+  const digests = new SlackDigests({ ...world.ports, people: world.definitions });
+  const digest = { tenant: 'acme', channel: '#approvals', number: 1, approvals: [approval], added: [] };
+  await digests.close('acme', await digests.post(digest), [{ ...approval, status: 'expired' }]);
+  await digests.find({ ...digest, since: approval.requestedAt });
   await world.cards.update({ ...approval, status: 'approved' });
   recording.stop();
   await world.act('_command', { user: ANA, typed: '/countersign pending' });

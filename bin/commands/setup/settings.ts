@@ -9,7 +9,7 @@ type Settings = ResponseFrom<'GET /api/v1/settings'>;
 type SavedSettings = NonNullable<RequestFor<'PUT /api/v1/settings'>['body']>;
 
 const CAPS = ['maxConcurrency', 'maxRunsPerMinute', 'maxWritesPerRun'];
-const NAMES = ['approvalsChannel', ...CAPS.map((cap) => `caps.${cap}`), 'workspaces.NAME'];
+const NAMES = ['approvalsChannel', 'overdueDigestMinutes', ...CAPS.map((cap) => `caps.${cap}`), 'workspaces.NAME'];
 
 export const settings: readonly Command[] = [
   {
@@ -50,6 +50,7 @@ function assigned(before: SavedSettings, assignment: string): SavedSettings {
   const [, name = '', value = ''] = /^([^=]+)=(.*)$/.exec(assignment) ?? [];
   if (name === '') throw new UsageError(`"${assignment}" is not NAME=VALUE; names: ${NAMES.join(', ')}`);
   if (name === 'approvalsChannel') return { ...before, approvalsChannel: value || undefined };
+  if (name === 'overdueDigestMinutes') return { ...before, overdueDigestMinutes: count(name, value) };
   const [group, key = ''] = name.split('.');
   if (group === 'caps' && CAPS.includes(key)) return { ...before, caps: { ...before.caps, [key]: count(name, value) } };
   if (group === 'workspaces' && key !== '') {
@@ -68,9 +69,14 @@ function count(name: string, value: string): number | undefined {
   throw new UsageError(`${name} must be a number from 1 on, not "${value}"`);
 }
 
-function show({ terminal }: Call, { caps, workspaces, counterShards, approvalsChannel, issuers = [] }: Settings): void {
+function show({ terminal }: Call, settings: Settings): void {
+  const { caps, workspaces, counterShards, approvalsChannel, overdueDigestMinutes, issuers = [] } = settings;
   const page = new Page(terminal);
   page.field('approvals', approvalsChannel ?? '#approvals (default)');
+  page.field(
+    'overdue',
+    `listed again after ${overdueDigestMinutes ?? 60} minutes${overdueDigestMinutes === undefined ? ' (default)' : ''}`,
+  );
   for (const cap of CAPS) page.field('caps', `${cap}: ${caps[cap as keyof typeof caps] ?? 'no limit'}`);
   const units = Object.entries(workspaces).map(([name, unit]) => `${name}: ${unit}`);
   page.field('workspaces', units.join(', ') || '-');

@@ -11,6 +11,9 @@ const Settings = z.object({
   workspaces: z.record(z.string(), z.int()),
   counterShards: z.int().meta({ description: 'Read only: the operator of the stage changes it' }),
   approvalsChannel: z.string().optional(),
+  overdueDigestMinutes: z.int().optional().meta({
+    description: 'Overdue approvals that are still open are listed again in Slack after this many minutes; default 60',
+  }),
   issuers: z
     .array(z.object({ name: z.string(), issuer: z.string(), audience: z.string(), clientId: z.string().optional() }))
     .optional()

@@ -46,7 +46,7 @@ interface Shown {
 /** One page of steps with their receipts and approvals, as many as fit in one response. */
 export async function stepPage(
   { runs }: { runs: Pick<RunStore, 'receipts' | 'approvals'> },
-  { tenant, runId, steps, rows, commits }: Shown,
+  { tenant, steps, rows, commits }: Shown,
   place: { after?: string; limit: number },
 ): Promise<StepPage> {
   const wanted = await pageOf(steps, place, placeOf);
@@ -58,7 +58,7 @@ export async function stepPage(
       tenant,
       ofPage.flatMap((row) => receiptKeyOf(row) ?? []),
     ),
-    runs.approvals(tenant, runId, approvalIds),
+    runs.approvals(tenant, approvalIds),
   ]);
   receipts.sort((a, b) => a.stepIndex - b.stepIndex);
   approvals.sort((a, b) => approvalIds.indexOf(a.approvalId) - approvalIds.indexOf(b.approvalId));

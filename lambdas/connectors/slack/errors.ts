@@ -2,7 +2,7 @@ import type { CountersignError } from '../../run/errors.ts';
 import { OutcomeUnknown, RATE_LIMIT_PAUSE_MS, TargetRefused } from '../target-errors.ts';
 
 /**
- * The documented errors of the methods in use: chat.postMessage, chat.update, conversations.history,
+ * The documented errors of the methods in use: chat.getPermalink, chat.postMessage, chat.update, conversations.history,
  * conversations.replies, users.conversations, views.open. Messages never quote an unlisted error, because its text is
  * not trusted.
  */

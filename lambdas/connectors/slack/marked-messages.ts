@@ -10,7 +10,7 @@ const CLOCK_SKEW_SECONDS = 60;
 
 /** Identifies a message in its metadata, so that a message whose response was lost can be found again. */
 export interface Mark {
-  eventType: 'countersign_write' | 'countersign_approval';
+  eventType: 'countersign_write' | 'countersign_approval' | 'countersign_digest';
   mark: string;
 }
 
@@ -29,6 +29,14 @@ export async function postMarked(access: Access, { eventType, mark }: Mark, mess
     responseSchema: Posted,
   });
   return { channel, ts };
+}
+
+const Permalink = z.object({ ok: z.literal(true), permalink: z.url({ protocol: /^https?$/ }) });
+
+/** The address of a message in Slack's clients. */
+export async function permalinkOf(access: Access, { channel, ts }: PostedMessage): Promise<string> {
+  const api = `chat.getPermalink?channel=${encodeURIComponent(channel)}&message_ts=${encodeURIComponent(ts)}`;
+  return (await slack(access, { method: 'GET', api, responseSchema: Permalink })).permalink;
 }
 
 export type FoundMessage =

@@ -21,6 +21,7 @@ export type RowKind =
   | 'LOCK'
   | 'OUTBOX'
   | 'OUT'
+  | 'DIGEST'
   | 'SCHEDULE'
   | 'SWEEP'
   | 'BULK'
@@ -210,6 +211,8 @@ export const tenantOfOutboxEntry = (entryId: string): string => entryId.split('.
 export const isOutboxKey = ({ pk }: Key): boolean => pk.startsWith(partition('OUTBOX', ''));
 
 export const bulkJobKey = (tenant: string, jobId: string): Key => ({ pk: partition('BULK', tenant), sk: jobId });
+/** The digests of overdue approvals in a Slack channel. */
+export const digestKey = (tenant: string, channel: string): Key => ({ pk: partition('DIGEST', tenant), sk: channel });
 /** What the last sweep found for a tenant. */
 export const sweepKey = (tenant: string): Key => ({ pk: partition('SWEEP', tenant), sk: 'LAST' });
 

@@ -179,8 +179,8 @@ export class DynamoRunReads implements RunReads {
     return this.#unexpired(item ? [item] : []).map((found) => docOf<Approval>(found))[0];
   }
 
-  async approvals(tenant: string, runId: string, approvalIds: string[]): Promise<Approval[]> {
-    const wanted = [...new Set(approvalIds)].map((id) => keys.approvalKey(tenant, runId, id));
+  async approvals(tenant: string, approvalIds: readonly string[]): Promise<Approval[]> {
+    const wanted = [...new Set(approvalIds)].map((id) => keys.approvalKey(tenant, runIdOf(id), id));
     return this.#unexpired(await this.rows.batchGetItems(wanted, this.pause)).map((item) => docOf<Approval>(item));
   }
 

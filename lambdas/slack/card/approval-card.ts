@@ -3,7 +3,7 @@ import { makerText } from '../../approval/maker-names.ts';
 import { missingApprovers } from '../../approval/missing-approvers.ts';
 import { countedVotes } from '../../approval/votes.ts';
 import type { Person } from '../../people/people.ts';
-import { type Approval, type ApprovalStatus, isOpen } from '../../run/approval.ts';
+import { type Approval, isOpen } from '../../run/approval.ts';
 import {
   type Block,
   bold,
@@ -21,7 +21,16 @@ import {
   richText,
 } from '../block-kit.ts';
 import { boxed, changeLines, LAYOUTS } from './card-changes.ts';
-import { approvedSoFar, listed, modelText, personText, REASONS, requirementText, voteText } from './card-text.ts';
+import {
+  approvedSoFar,
+  HEADINGS,
+  listed,
+  modelText,
+  personText,
+  REASONS,
+  requirementText,
+  voteText,
+} from './card-text.ts';
 
 export const ACTIONS = {
   approve: 'countersign_approve',
@@ -45,14 +54,6 @@ const VOTES_MAX = 6;
 const DERIVED_MAX = 5;
 const EDITED_FIELDS_MAX = 3;
 const NAME_MAX_CHARACTERS = 60;
-const HEADINGS: Record<ApprovalStatus, string> = {
-  requested: 'Approval needed',
-  notified: 'Approval needed',
-  approved: 'Approved',
-  rejected: 'Rejected',
-  expired: 'Expired without a decision',
-  canceled: 'Canceled before a decision',
-};
 
 /** The card with everything a person needs for the decision. External text cannot imitate the card: see block-kit.ts. */
 export function approvalCard(approval: Approval, people: readonly Person[], nowMs: number): Message {

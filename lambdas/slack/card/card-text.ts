@@ -1,6 +1,6 @@
 import { stillMissing } from '../../approval/votes.ts';
 import { type Person, personBehind } from '../../people/people.ts';
-import { type Approval, type GateReason, isOpen, type Vote } from '../../run/approval.ts';
+import { type Approval, type ApprovalStatus, type GateReason, isOpen, type Vote } from '../../run/approval.ts';
 import { bold, dateTime, type Inline, italic, ownText, quoted, shortened } from '../block-kit.ts';
 import { isolateDirection } from '../escape-hidden-characters.ts';
 
@@ -8,6 +8,15 @@ const NAME_MAX_CHARACTERS = 60;
 const IDENTITY_MAX_CHARACTERS = 80;
 /** Longer lists of people or policies end with the number of the others. */
 const LISTED_MAX = 6;
+
+export const HEADINGS: Record<ApprovalStatus, string> = {
+  requested: 'Approval needed',
+  notified: 'Approval needed',
+  approved: 'Approved',
+  rejected: 'Rejected',
+  expired: 'Expired without a decision',
+  canceled: 'Canceled before a decision',
+};
 
 export const REASONS: Record<GateReason, string> = {
   policy: 'Policy requires approval by a person.',

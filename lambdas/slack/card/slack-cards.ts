@@ -1,7 +1,6 @@
 import * as z from 'zod';
-import type { EscalationStage } from '../../approval/environment.ts';
 import type { Cards } from '../../approval/wait-for-decision.ts';
-import type { Connections } from '../../connectors/connections.ts';
+import { type Connections, openIfDefined } from '../../connectors/connections.ts';
 import { type Access, markOf, type Risk } from '../../connectors/connector.ts';
 import { sendEvent } from '../../connectors/pagerduty/events.ts';
 import { slack } from '../../connectors/slack/client.ts';
@@ -12,7 +11,6 @@ import { LOGGED } from '../../entry/environment.ts';
 import type { Clock, Log } from '../../entry/ports.ts';
 import type { Definitions } from '../../pipeline/definitions.ts';
 import { type Approval, isOpen } from '../../run/approval.ts';
-import { CountersignError } from '../../run/errors.ts';
 import type { RunStore } from '../../run/run-store.ts';
 import { type Message, type Modal, sentence, shortened } from '../block-kit.ts';
 import { approvalCard } from './approval-card.ts';
@@ -37,7 +35,7 @@ interface CardPorts {
   log: Log;
 }
 
-/** Notifies people in the tenant's Slack workspace, and through PagerDuty when an approval is overdue. */
+/** Cards in the tenant's Slack workspace, and alerts through PagerDuty when an approval is overdue. */
 export class SlackCards implements Cards {
   readonly #ports: CardPorts;
 
@@ -78,16 +76,26 @@ export class SlackCards implements Cards {
     }
   }
 
-  remind(approval: Approval, mayBePosted: boolean): Promise<void> {
-    return this.#say(approval, 'remind', `Still waiting for a decision on ${nameOf(approval)}.`, mayBePosted);
+  /** Posts to the card's thread and also to the channel, because few people read the thread. */
+  async remind(approval: Approval, mayBePosted: boolean): Promise<void> {
+    const access = await this.#connection(approval, 'slack');
+    const { tenant, approvalId, card, requestedAt } = approval;
+    if (!access || !card) return;
+    await postOnce(access, {
+      mark: markOf(tenant, `${approvalId} remind`),
+      channel: card.channel,
+      threadTs: card.ts,
+      since: requestedAt,
+      mayBePosted,
+      message: sentence(`Still waiting for a decision on ${nameOf(approval)}.`),
+    });
   }
 
-  escalate(approval: Approval, mayBePosted: boolean): Promise<void> {
-    const text = `Not decided in time: ${nameOf(approval)}. If you can decide, please do.`;
-    return this.#say(approval, 'escalate', text, mayBePosted);
-  }
-
-  /** PagerDuty merges events with the same key, so a repeat pages nobody twice. */
+  /**
+   * One incident for each approval, also where a digest lists several: it is resolved with its decision, and a newly
+   * overdue approval pages even if somebody has acknowledged the others. PagerDuty merges events with the same key, so a
+   * repeat pages nobody twice.
+   */
   async alert(approval: Approval): Promise<void> {
     const { tenant, approvalId, runId, automation, requirement, requestedAt } = approval;
     const access = await this.#connection(approval, 'pagerduty');
@@ -106,10 +114,7 @@ export class SlackCards implements Cards {
 
   /** A tenant without the connection gets no notification there; people decide through the API. */
   #connection({ tenant }: Approval, name: 'slack' | 'pagerduty'): Promise<Access | undefined> {
-    return this.#ports.connections.open(tenant, name).catch((error: unknown) => {
-      if (error instanceof CountersignError && error.code === 'CONNECTION_MISSING') return undefined;
-      throw error;
-    });
+    return openIfDefined(this.#ports.connections, tenant, name);
   }
 
   async #drawn(approval: Approval): Promise<Message> {
@@ -130,21 +135,6 @@ export class SlackCards implements Cards {
       const { tenant, approvalId } = approval;
       this.#ports.log.error(LOGGED.cardNotUpdated, { tenant, approvalId, error });
     }
-  }
-
-  /** Posts to the card's thread and also to the channel, because few people read the thread. */
-  async #say(approval: Approval, stage: EscalationStage, text: string, mayBePosted: boolean): Promise<void> {
-    const access = await this.#connection(approval, 'slack');
-    const { tenant, approvalId, card, requestedAt } = approval;
-    if (!access || !card) return;
-    await postOnce(access, {
-      mark: markOf(tenant, `${approvalId} ${stage}`),
-      channel: card.channel,
-      threadTs: card.ts,
-      since: requestedAt,
-      mayBePosted,
-      message: sentence(text),
-    });
   }
 }
 

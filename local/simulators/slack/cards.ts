@@ -7,7 +7,7 @@ import { type Block, type SlackMessage, type SlackView, USERS } from './workspac
 
 /** A message as the page shows it, with its replies below. */
 export function messageCard(message: SlackMessage, replies: readonly SlackMessage[]): SafeHtml {
-  return html`<article class="message">
+  return html`<article class="message" id="${placeOf(message.channel, message.ts)}">
     <div class="avatar" aria-hidden="true">C</div>
     <div class="content">
       <p class="byline"><strong>countersign</strong> <span class="tag">app</span> ${time(message.ts)}${message.edited && html` <span class="quiet">(edited)</span>`}${message.ephemeral_for && html` <span class="tag">only ${nameOf(message.ephemeral_for)} sees this</span>`}</p>
@@ -16,6 +16,10 @@ export function messageCard(message: SlackMessage, replies: readonly SlackMessag
     </div>
   </article>`;
 }
+
+/** The end of a permalink; on the page, the place of the message. */
+export const placeOf = (channel: string, ts: string): string => `${channel}/p${ts.replace('.', '')}`;
+const PERMALINK = /^https:\/\/[\w-]+\.slack\.com\/archives\//;
 
 const nameOf = (user: string): string => USERS.find(({ id }) => id === user)?.real_name ?? user;
 
@@ -63,12 +67,21 @@ function richPartHtml(part: Record<string, unknown>): SafeHtml {
   return html`<div class="prose">${elements.map(richElementHtml)}</div>`;
 }
 
-function richElementHtml({ type, text, style, fallback }: Record<string, unknown>): SafeHtml {
+function richElementHtml({ type, text, style, fallback, url }: Record<string, unknown>): SafeHtml {
   if (type === 'date') return html`${textOf(fallback)}`;
+  if (type === 'link') return linkHtml(textOf(url), textOf(text));
   const { bold, italic, code } = fieldsOf(style);
   if (code) return html`<code>${textOf(text)}</code>`;
   if (bold) return html`<strong>${textOf(text)}</strong>`;
   return italic ? html`<em>${textOf(text)}</em>` : html`${textOf(text)}`;
+}
+
+/** A permalink leads to the message on this page. */
+function linkHtml(url: string, text: string): SafeHtml {
+  if (PERMALINK.test(url)) return html`<a href="${url.replace(PERMALINK, '#')}">${text}</a>`;
+  return /^https?:\/\//.test(url)
+    ? html`<a href="${url}" target="_blank" rel="noreferrer">${text || url}</a>`
+    : html`${text || url}`;
 }
 
 function sectionHtml(block: Block, message?: SlackMessage): SafeHtml {

@@ -2,6 +2,7 @@ import { credentialOf, LOCAL_CREDENTIAL_PREFIX } from '../credentials.ts';
 import { fieldsOf, type SimCall, type SimResponse, textOf } from '../exchange.ts';
 import type { SimulatedSystem, Surprise, SystemContext } from '../system.ts';
 import { blockProblems, isTooLongForMessage, viewProblems } from './block-limits.ts';
+import { placeOf } from './cards.ts';
 import { richTextOf, storedText } from './rich-text.ts';
 import { APP, type Block, type SlackMessage, type SlackUser, SlackWorkspace, TEAMS, USERS } from './workspace.ts';
 
@@ -80,6 +81,7 @@ function methodsOf(workspace: SlackWorkspace): Record<string, Method> {
       ok({ team: team.domain, team_id: team.id, user: APP.name, user_id: APP.user, bot_id: APP.bot_id }),
     'chat.postMessage': (args) => postMessage(workspace, args),
     'chat.update': (args) => updateMessage(workspace, args),
+    'chat.getPermalink': (args) => permalink(workspace, args),
     'views.open': (args) => openView(workspace, args),
     'conversations.list': (args) => channelPage(workspace, args),
     'users.conversations': (args) => channelPage(workspace, args),
@@ -173,6 +175,16 @@ function updateMessage(workspace: SlackWorkspace, args: Arguments): SimResponse 
   workspace.save(updated);
   const { ts: _ts, ...withoutTime } = shown(workspace, updated);
   return ok({ channel: channel.id, ts: message.ts, text: updated.text, message: withoutTime });
+}
+
+function permalink(workspace: SlackWorkspace, args: Arguments): SimResponse {
+  const channel = channelById(workspace, args);
+  if (!channel) return refused('channel_not_found');
+  const message = workspace.message(channel.id, textOf(args.message_ts));
+  if (!message) return refused('message_not_found');
+  const { domain } = workspace.team;
+  const address = `https://${domain}.slack.com/archives/${placeOf(channel.id, message.ts)}`;
+  return ok({ channel: channel.id, permalink: address });
 }
 
 const isRichTextBlock = (block: unknown): boolean => fieldsOf(block).type === 'rich_text';

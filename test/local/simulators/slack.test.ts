@@ -126,6 +126,13 @@ test('an update with only text removes the buttons', async () => {
   expect((await slack('chat.update', { channel, ts: '1.2', text: 'x' })).error).toBe('message_not_found');
 });
 
+test('the permalink of a message names its channel and time', async () => {
+  const { channel, ts } = await slack('chat.postMessage', { channel: '#ops', text: 'card' });
+  const { permalink } = await slack('chat.getPermalink', { channel, message_ts: ts });
+  expect(permalink).toBe(`https://acme.slack.com/archives/${channel}/p${ts.replace('.', '')}`);
+  expect((await slack('chat.getPermalink', { channel, message_ts: '1.2' })).error).toBe('message_not_found');
+});
+
 test('blocks that Slack refuses are refused', async () => {
   const long = [{ type: 'header', text: { type: 'plain_text', text: 'x'.repeat(151) } }];
   expect(await slack('chat.postMessage', { channel: '#ops', text: 'x', blocks: long })).toMatchObject({

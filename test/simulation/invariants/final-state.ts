@@ -31,6 +31,7 @@ export function checkFinalState(simulation: Simulation): void {
   for (const receipt of inside.receipts()) checkReceipt(simulation, receipt);
   checkFields(simulation);
   checkApprovals(simulation);
+  simulation.observer.digests.checkListed(simulation.observer.approvals.all(), simulation.hadFaults);
 }
 
 /** Every approval is closed, and every execution that waited for it has ended. */
