@@ -79,6 +79,17 @@ export class Alarms extends Construct {
     this.#alarm(id, runbookHeading, { metric, threshold: bound, evaluationPeriods: 3 });
   }
 
+  /** One of our own metrics counted something. */
+  any(id: string, metricName: MetricName, runbookHeading: string): void {
+    const metric = new Metric({
+      namespace: this.#namespace,
+      metricName,
+      statistic: 'sum',
+      period: Duration.minutes(5),
+    });
+    this.#whenAny(id, metric, runbookHeading);
+  }
+
   /** A function failed that no caller waits for. */
   failing(id: string, failing: NodeFunction, runbookHeading: string): void {
     this.#whenAny(id, failing.metricErrors(), runbookHeading);

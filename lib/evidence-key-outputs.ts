@@ -27,15 +27,16 @@ export class EvidenceKeyOutputs extends Construct {
       ['kms:GetPublicKey'],
       evidence.keys.map(({ keyId }) => keyId),
     );
-    for (const { name, keyId } of evidence.keys) {
-      const key = new CustomResource(this, `Key-${name}`, {
-        resourceType: 'Custom::EvidenceKey',
-        serviceToken: describe.functionArn,
-        properties: { KeyId: keyId },
-      });
+    // One resource for all keys. CloudFormation accepts responses of 4 KB, and ten keys have less than 3 KB.
+    const keys = new CustomResource(this, 'Keys', {
+      resourceType: 'Custom::EvidenceKeys',
+      serviceToken: describe.functionArn,
+      properties: { KeyIds: evidence.keys.map(({ keyId }) => keyId) },
+    });
+    for (const [index, { name }] of evidence.keys.entries()) {
       const output = (what: string) => `EvidenceKey${name.replaceAll('-', '')}${what}`;
-      new CfnOutput(Stack.of(this), output('Pem'), { value: key.getAttString('Pem') });
-      new CfnOutput(Stack.of(this), output('Fingerprint'), { value: key.getAttString('Fingerprint') });
+      new CfnOutput(Stack.of(this), output('Pem'), { value: keys.getAttString(`Pem${index}`) });
+      new CfnOutput(Stack.of(this), output('Fingerprint'), { value: keys.getAttString(`Fingerprint${index}`) });
     }
   }
 }

@@ -16,8 +16,15 @@ import type { StageConfig } from './stage-config.ts';
 /** API Gateway throttles callers above this rate before they reach the functions. */
 const REQUESTS_PER_SECOND_MAX = 500;
 const BURST_MAX = 1_000;
-/** Files of up to 1.7 MB for everybody: at the rate above they would cost some hundred dollars an hour. A page needs five. */
-const DOCS_SETTINGS = { ThrottlingRateLimit: 20, ThrottlingBurstLimit: 50 };
+/** Requests a second, and at once, where the rate above does not fit. Each route has its own. */
+const THROTTLED: Partial<Record<FunctionGroup, { rate: number; burst: number }>> = {
+  // Files of up to 1.7 MB for everybody: at the rate above they would cost some hundred dollars an hour. A page needs five.
+  docs: { rate: 20, burst: 50 },
+  // Everybody may try to enrol. A thousand agents that start again at once need a minute.
+  agentEnrol: { rate: 20, burst: 100 },
+  // A thousand agents without the socket send 200 syncs a second. Their other requests have limits of their own.
+  agentWork: { rate: 300, burst: 600 },
+};
 const AUTHORIZER_TIMEOUT = seconds(10);
 /** Nothing is cached: a deleted or demoted person loses their rights with the next request. */
 const AUTHORIZATION_CACHED = Duration.seconds(0);
@@ -33,7 +40,7 @@ const ACCESS_LOG_FORMAT = JSON.stringify({
 
 /** Why routes without an API key are safe, for cdk-nag. */
 const WITHOUT_KEY = {
-  signed: 'The sender signs the body with a secret of the tenant; the function verifies the signature first.',
+  signed: 'The sender signs the request with a secret of the tenant or its own key; the function verifies it first.',
   public: 'The response is public: it contains nothing of any tenant.',
 };
 
@@ -111,15 +118,17 @@ export class CountersignHttpApi extends Construct {
         integration,
         ...(withoutKey === undefined && { authorizer: this.#authorizer }),
       });
-      if (group === 'docs') this.#throttle(`${method} ${path}`, created);
+      const throttled = THROTTLED[group];
+      if (throttled) this.#throttle(`${method} ${path}`, created, throttled);
       if (withoutKey === undefined) continue;
       for (const route of created) Validations.of(route).acknowledge({ id: 'AwsSolutions-APIG4', reason: withoutKey });
     }
   }
 
   /** API Gateway refuses settings of a route that does not exist yet, so the stage comes after the route. */
-  #throttle(routeKey: string, routes: readonly HttpRoute[]): void {
-    this.#stage.routeSettings = { ...(this.#stage.routeSettings as object), [routeKey]: DOCS_SETTINGS };
+  #throttle(routeKey: string, routes: readonly HttpRoute[], { rate, burst }: { rate: number; burst: number }): void {
+    const settings = { ThrottlingRateLimit: rate, ThrottlingBurstLimit: burst };
+    this.#stage.routeSettings = { ...(this.#stage.routeSettings as object), [routeKey]: settings };
     for (const route of routes) this.#stage.addResourceDependency(route.node.defaultChild as CfnRoute);
   }
 }

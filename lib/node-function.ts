@@ -1,5 +1,11 @@
 import { Duration, RemovalPolicy, Stack } from 'aws-cdk-lib';
-import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
+import {
+  type AddToPrincipalPolicyResult,
+  PolicyDocument,
+  PolicyStatement,
+  Role,
+  ServicePrincipal,
+} from 'aws-cdk-lib/aws-iam';
 import {
   Architecture,
   Code,
@@ -7,6 +13,7 @@ import {
   LoggingFormat,
   RecursiveLoop,
   Runtime,
+  SystemLogLevel,
 } from 'aws-cdk-lib/aws-lambda';
 import { LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs';
 import type { Construct } from 'constructs';
@@ -28,6 +35,8 @@ export interface NodeFunctionProps<Schema extends z.ZodObject> {
   timeout: Duration;
   /** Concurrency that Lambda reserves for the function, which is also its maximum. 0 or undefined: no reservation. */
   reservedConcurrency?: number;
+  /** Lambda logs only its warnings, not two lines for each request: for functions that agents call all the time. */
+  quiet?: true;
   /** The function sends messages to a queue that it consumes. Without this setting Lambda stops such a loop after about 16 invocations. */
   sendsToItself?: boolean;
 }
@@ -39,10 +48,7 @@ export class NodeFunction<Schema extends z.ZodObject = z.ZodObject> extends Lamb
       retention: RetentionDays.ONE_MONTH,
       removalPolicy: RemovalPolicy.DESTROY,
     });
-    const role = new Role(scope, `${id}Role`, {
-      assumedBy: new ServicePrincipal('lambda.amazonaws.com'),
-      description: `${Stack.of(scope).stackName}: ${props.description}`,
-    });
+    const role = new FunctionRole(scope, `${id}Role`, `${Stack.of(scope).stackName}: ${props.description}`);
     super(scope, id, {
       ...(props.name && { functionName: props.name }),
       description: props.description,
@@ -57,6 +63,7 @@ export class NodeFunction<Schema extends z.ZodObject = z.ZodObject> extends Lamb
       role,
       logGroup,
       loggingFormat: LoggingFormat.JSON,
+      ...(props.quiet && { systemLogLevelV2: SystemLogLevel.WARN }),
       ...(props.sendsToItself && { recursiveLoop: RecursiveLoop.ALLOW }),
     });
     this.allow(['logs:CreateLogStream', 'logs:PutLogEvents'], [logGroup.logGroupArn]);
@@ -64,6 +71,23 @@ export class NodeFunction<Schema extends z.ZodObject = z.ZodObject> extends Lamb
 
   allow(actions: string[], resources: string[], conditions?: Record<string, Record<string, string[]>>): void {
     this.addToRolePolicy(new PolicyStatement({ actions, resources, ...(conditions && { conditions }) }));
+  }
+}
+
+/** Has its permissions inline: as separate resources they would need a place in the template for each function. */
+class FunctionRole extends Role {
+  readonly #permissions: PolicyDocument;
+
+  constructor(scope: Construct, id: string, description: string) {
+    const permissions = new PolicyDocument();
+    const assumedBy = new ServicePrincipal('lambda.amazonaws.com');
+    super(scope, id, { assumedBy, description, inlinePolicies: { Permissions: permissions } });
+    this.#permissions = permissions;
+  }
+
+  override addToPrincipalPolicy(statement: PolicyStatement): AddToPrincipalPolicyResult {
+    this.#permissions.addStatements(statement);
+    return { statementAdded: true, policyDependable: this };
   }
 }
 

@@ -57,6 +57,14 @@ const SECURITY_SCHEMES = {
     name: 'x-slack-signature',
     description: "Slack's signature of the body; Slack also sends x-slack-request-timestamp",
   },
+  agentSignature: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'signature',
+    description:
+      'HTTP Message Signature (RFC 9421) with the Ed25519 key of the agent, label `agent`; also send content-digest and ' +
+      'signature-input, which covers "@method", "@path" and "content-digest" with the parameters created, keyid, nonce, alg',
+  },
 } as const;
 type SecurityScheme = keyof typeof SECURITY_SCHEMES;
 
@@ -174,6 +182,7 @@ function securityOf({ right, path }: RouteDefinition): SecurityScheme[] {
   if (right === 'public') return [];
   if (right !== 'signed') return ['apiKey', 'token'];
   if (path.startsWith('/slack/')) return ['slackSignature'];
+  if (path.startsWith('/api/v1/agent/')) return ['agentSignature'];
   return [path.startsWith('/webhooks/github/') ? 'githubSignature' : 'webhookSignature'];
 }
 

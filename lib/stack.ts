@@ -4,6 +4,7 @@ import { LOGGED } from '../lambdas/entry/environment.ts';
 import { METRICS } from '../lambdas/entry/metrics.ts';
 import { WORKER_TIMEOUT_MS } from '../lambdas/run/lease.ts';
 import { AccessApi } from './access-api.ts';
+import { AgentApi } from './agent-api.ts';
 import { Alarms } from './alarms.ts';
 import { Api } from './api.ts';
 import { ApprovalFlow } from './approval-flow.ts';
@@ -40,6 +41,7 @@ interface Watched {
   intake: Intake;
   slack: Slack;
   worker: Worker;
+  agentApi: AgentApi;
   approvals: ApprovalFlow;
   evidence: EvidenceBucket;
   evidenceLog: EvidenceLog;
@@ -116,17 +118,22 @@ export class CountersignStack extends Stack {
     new TenantSetup(this, 'TenantSetup', { ...shared, httpApi, cursors, secrets });
     new EvidenceApi(this, 'EvidenceApi', { ...shared, httpApi, evidence });
 
-    this.#addAlarms({ config, httpApi, intake, slack, worker, approvals, evidence, evidenceLog, sweeper, queues });
+    // Agents run commands in the networks of customers: they fetch assignments, and report output and results.
+    const agentApi = new AgentApi(this, 'AgentApi', { ...shared, httpApi, cursors, evidence, worker });
+
+    const evidenceParts = { evidence, evidenceLog };
+    this.#addAlarms({ config, httpApi, intake, slack, worker, agentApi, approvals, ...evidenceParts, sweeper, queues });
     new CfnOutput(this, 'Url', { value: httpApi.api.apiEndpoint });
   }
 
   #addAlarms(watched: Watched): void {
-    const { config, httpApi, intake, slack, worker, approvals, evidence, evidenceLog, sweeper, queues } = watched;
+    const { config, httpApi, intake, slack, worker, agentApi, approvals, evidence, evidenceLog } = watched;
+    const { sweeper, queues } = watched;
     const alarms = new Alarms(this, 'Alarms', config);
     const { github, servicenow, generic } = intake;
     const intakeFunctions = { github, servicenow, generic, slack: slack.interactivity };
     alarms.serverErrors('ServerErrors', httpApi.api);
-    const otherFunctions = { worker: worker.step, sweeper, seal: evidence.seal };
+    const otherFunctions = { worker: worker.step, agents: agentApi.work, sweeper, seal: evidence.seal };
     alarms.throttled({ ...intakeFunctions, ...otherFunctions }, 'Functions are throttled');
     alarms.waiting('StepMessagesWait', queues.steps);
     alarms.waiting('EvidenceMessagesWait', queues.evidence);
@@ -151,6 +158,7 @@ export class CountersignStack extends Stack {
     alarms.loggedMessage('PromiseNotKept', sweeper, LOGGED.outboxEntryStuck, 'An outbox entry was not completed');
     alarms.loggedMessage('ScheduleFailed', sweeper, LOGGED.scheduleFailed, 'A schedule starts no run');
     alarms.above('OldestDue', OLDEST_DUE_SECONDS_MAX, METRICS.oldestDueSeconds, 'Due rows are not sent');
+    alarms.any('ProfileViolations', METRICS.profileViolations, 'A command violated its profile');
     alarms.failing('SweeperFailing', sweeper, 'The sweeper does not sweep');
     alarms.silent('SweeperSilent', sweeper, 'The sweeper does not sweep');
     alarms.loggedError('EvidenceRefused', evidence.seal, 'CHAIN_BROKEN', 'A run is not sealed');

@@ -22,8 +22,8 @@ function isOnlyLastKeyActive(keys: EvidenceKeyConfig[]): boolean {
   return inOrder && keys.at(-1)?.retiredOn === undefined;
 }
 
-/** Functions with reserved concurrency: the GitHub, ServiceNow and generic webhooks, and Slack decisions. */
-export const RESERVING_FUNCTIONS = 4;
+/** Functions with reserved concurrency: the GitHub, ServiceNow and generic webhooks, Slack decisions, and agents. */
+export const RESERVING_FUNCTIONS = 5;
 /** Lambda keeps at least this much of an account's concurrency unreserved. The API and the sweeper use it. */
 const UNRESERVED_MIN = 100;
 
@@ -65,7 +65,7 @@ const StageSettings = z.strictObject({
   /** Maximum number of concurrent seals; each takes about half a second. They use unreserved concurrency. */
   sealConcurrency: z.int().min(2).max(50).default(10),
   /**
-   * Concurrency that Lambda reserves for each of the four functions that receive webhooks and Slack decisions, so that busy
+   * Concurrency that Lambda reserves for each of the five functions that receive webhooks, Slack decisions and requests of agents, so that busy
    * workers cannot block deliveries. 0: no reservation.
    */
   intakeConcurrency: z.int().min(0).max(500).default(25),

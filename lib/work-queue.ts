@@ -1,6 +1,7 @@
 import { Duration } from 'aws-cdk-lib';
+import { AnyPrincipal, Effect, PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import { SqsEventSource } from 'aws-cdk-lib/aws-lambda-event-sources';
-import { Queue } from 'aws-cdk-lib/aws-sqs';
+import { Queue, QueuePolicy } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import type { NodeFunction } from './node-function.ts';
 
@@ -16,12 +17,21 @@ export class WorkQueue extends Construct {
 
   constructor(scope: Construct, id: string, { consumerTimeout }: { consumerTimeout: Duration }) {
     super(scope, id);
-    this.deadLetters = new Queue(this, 'DeadLetters', { retentionPeriod: DEAD_LETTER_RETENTION, enforceSSL: true });
+    this.deadLetters = new Queue(this, 'DeadLetters', { retentionPeriod: DEAD_LETTER_RETENTION });
     this.queue = new Queue(this, 'Queue', {
       visibilityTimeout: Duration.seconds(consumerTimeout.toSeconds() * VISIBILITY_PER_TIMEOUT),
       deadLetterQueue: { queue: this.deadLetters, maxReceiveCount: RECEIVES_BEFORE_DEAD_LETTER },
-      enforceSSL: true,
     });
+    // One policy for both queues: with `enforceSSL` each would have its own.
+    new QueuePolicy(this, 'TlsOnly', { queues: [this.queue, this.deadLetters] }).document.addStatements(
+      new PolicyStatement({
+        effect: Effect.DENY,
+        principals: [new AnyPrincipal()],
+        actions: ['sqs:*'],
+        resources: [this.queue.queueArn, this.deadLetters.queueArn],
+        conditions: { Bool: { 'aws:SecureTransport': 'false' } },
+      }),
+    );
   }
 
   consumedBy(

@@ -66,6 +66,18 @@ const MODULES: readonly CommandModule[] = [
     load: async () => (await import('./workflow/automations.ts')).automations,
   },
   {
+    names: ['agents list', 'agents show', 'agents drain', 'agents resume', 'agents remove'],
+    load: async () => (await import('./agents/agents.ts')).agents,
+  },
+  {
+    names: ['agents token', 'agents tokens', 'agents revoke-token'],
+    load: async () => (await import('./agents/tokens.ts')).agentTokens,
+  },
+  {
+    names: ['agents profiles', 'agents set-profile'],
+    load: async () => (await import('./agents/profiles.ts')).agentProfiles,
+  },
+  {
     names: [
       'schedules list',
       'schedules show',

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { StageIssuer } from '../entry/oidc-issuer.ts';
+import { EVIDENCE_KEYS } from '../evidence/environment.ts';
 import { RunChangerEnvironment } from '../run-changes/environment.ts';
 import { QUEUES } from './queue-names.ts';
 
@@ -32,6 +33,10 @@ export const ApprovalsApiEnvironment = RunChangerEnvironment.extend({ CURSOR_SEC
 export const BulkEnvironment = ApprovalsApiEnvironment;
 
 export const ApiEnvironment = z.object({ RUN_TABLE: z.string(), CURSOR_SECRET_ARN: z.string() });
+
+export const AgentEnrolEnvironment = z.object({ RUN_TABLE: z.string(), EVIDENCE_KEYS });
+
+export const AgentWorkEnvironment = RunChangerEnvironment.extend({ STAGE: z.string(), EXPORT_BUCKET: z.string() });
 
 export const SetupEnvironment = ApiEnvironment.extend({
   STAGE_KIND: z.enum(['prod', 'staging', 'dev']),

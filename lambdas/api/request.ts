@@ -10,23 +10,23 @@ const DETAIL_MAX_CHARACTERS = 2_000;
 const NAME_MAX_CHARACTERS = 60;
 
 /** Reads the parts of a request that its route describes, or throws a 400. A missing JSON body counts as `{}`. */
-export function parseRequest({ params, query, body, bodyType }: RouteDefinition, event: HttpEvent) {
+export function parseRequest({ params, query, body, bodyType, bodyMaxBytes }: RouteDefinition, event: HttpEvent) {
   return {
     params: params && parsed(params, event.pathParameters ?? {}),
     query: query && parsed(query, event.queryStringParameters ?? {}),
-    body: body && parsed(body, bodyType ? bodyText(event) : jsonBody(event)),
+    body: body && parsed(body, bodyType ? bodyText(event, bodyMaxBytes) : jsonBody(event, bodyMaxBytes)),
   };
 }
 
-function jsonBody(event: HttpEvent): unknown {
-  const text = bodyText(event);
+function jsonBody(event: HttpEvent, maxBytes?: number): unknown {
+  const text = bodyText(event, maxBytes);
   return text === '' ? {} : parseJsonBody(text);
 }
 
-function bodyText(event: HttpEvent): string {
+function bodyText(event: HttpEvent, maxBytes = BODY_MAX_BYTES): string {
   const body = rawBody(event);
-  if (body.length <= BODY_MAX_BYTES) return body.toString('utf8');
-  throw new Problem(413, 'TOO_LARGE', `the body has ${body.length} bytes; at most ${BODY_MAX_BYTES} are accepted`);
+  if (body.length <= maxBytes) return body.toString('utf8');
+  throw new Problem(413, 'TOO_LARGE', `the body has ${body.length} bytes; at most ${maxBytes} are accepted`);
 }
 
 /** Throws a 400 that names each problem. */

@@ -13,10 +13,13 @@ export type HttpResponse = APIGatewayProxyStructuredResultV2;
 export class Problem extends Error {
   readonly status: number;
   readonly code: ProblemCode;
-  constructor(status: number, code: ProblemCode, detail: string) {
+  /** Further fields of the body, for programs. */
+  readonly fields: Readonly<Record<string, unknown>>;
+  constructor(status: number, code: ProblemCode, detail: string, fields: Readonly<Record<string, unknown>> = {}) {
     super(detail);
     this.status = status;
     this.code = code;
+    this.fields = fields;
   }
 }
 
@@ -66,6 +69,7 @@ function problemResponse(error: unknown, event: HttpEvent): HttpResponse {
       status: problem.status,
       code: problem.code,
       detail: problem.message,
+      ...problem.fields,
     }),
   };
 }

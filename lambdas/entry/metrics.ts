@@ -12,6 +12,10 @@ export const METRICS = {
   oldestDueSeconds: 'OldestDueSeconds',
   /** One for each assignment to an agent that changed its status (source 001, 6.1). */
   workerAssignments: 'worker_assignments_total',
+  /** One for each time an agent stopped or refused a command because of its profile (source 001, 6.1). */
+  profileViolations: 'sandbox_policy_violations_total',
+  /** How long an agent waited for a credential, by its source (source 001, 6.1). */
+  credentialFetch: 'credential_fetch_duration_seconds',
 } as const;
 export type MetricName = (typeof METRICS)[keyof typeof METRICS];
 

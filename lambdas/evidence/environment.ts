@@ -8,7 +8,7 @@ const json = <Schema extends z.ZodType>(schema: Schema) =>
   z.string().transform((text) => schema.parse(JSON.parse(text)));
 
 /** JSON: the keys that evidence is or was signed with, oldest first. */
-const EVIDENCE_KEYS = json(z.array(z.object({ keyId: z.string(), validUntil: z.string().nullable() })));
+export const EVIDENCE_KEYS = json(z.array(z.object({ keyId: z.string(), validUntil: z.string().nullable() })));
 
 const SigningEnvironment = z.object({
   RUN_TABLE: z.string(),

@@ -44,6 +44,8 @@ export interface Saved {
   by: ChangeAuthor;
   /** Further writes of the same transaction, for rows that must agree with the definition. */
   besides?: TransactWriteItem[];
+  /** Further attributes of the row, for example its expiry. */
+  attributes?: Record<string, unknown>;
 }
 
 /** Writes each definition together with its entry in the history. */
@@ -60,7 +62,7 @@ export class DynamoChanges implements RecordedChanges {
 
   /** Writes the document and its entry, unless the document is unchanged and no secret was set. */
   async save(saved: Saved, document: object, how: SaveOptions & Pick<SavedPerson, 'confirms'> = {}): Promise<void> {
-    const { tenant, kind, name, key, by, besides = [] } = saved;
+    const { tenant, kind, name, key, by, besides = [], attributes } = saved;
     const { replaces, confirms, secretsSet = [] } = how;
     const read = await this.#rows.getItem(key);
     const before = read && docOf<object>(read);
@@ -68,7 +70,7 @@ export class DynamoChanges implements RecordedChanges {
     if (before && !confirms && secretsSet.length === 0 && isSame(before, document)) return;
     const { changeId, requestedBy } = confirms ?? {};
     await this.#write(`${kind} ${name}`, [
-      this.#rows.put(toItem(key, document), rowIsStill(read)),
+      this.#rows.put(toItem(key, document, attributes), rowIsStill(read)),
       this.#entry(tenant, {
         ...by,
         kind,
@@ -85,10 +87,10 @@ export class DynamoChanges implements RecordedChanges {
   }
 
   /** Writes a new document. Returns false and writes nothing if the key exists. */
-  async saveNew({ tenant, kind, name, key, by, besides = [] }: Saved, document: object): Promise<boolean> {
+  async saveNew({ tenant, kind, name, key, by, besides = [], attributes }: Saved, document: object): Promise<boolean> {
     const entry = { ...by, kind, name, action: 'created' as const, before: null, after: recorded(document) };
     const refused = await this.#rows.transact(
-      [this.#rows.put(toItem(key, document), ROW_IS_NEW), this.#entry(tenant, entry), ...besides],
+      [this.#rows.put(toItem(key, document, attributes), ROW_IS_NEW), this.#entry(tenant, entry), ...besides],
       this.#pause,
     );
     return refused === undefined;

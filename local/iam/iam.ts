@@ -178,14 +178,19 @@ function denialsOf({ logicalId, properties }: ResolvedResource): Statement[] {
   return parseStatements({ Statement: denials }, logicalId);
 }
 
-/** CDK attaches policies as AWS::IAM::Policy resources. Policies inside the role are refused. */
+/** Policies are part of the role, or AWS::IAM::Policy resources. Managed policies are refused. */
 function statementsOf(role: ResolvedResource, stack: ResolvedStack): Statement[] {
-  const unsupported = ['Policies', 'ManagedPolicyArns'].find((property) => property in role.properties);
-  if (unsupported) throw new Error(`${role.logicalId}: the local host does not support ${unsupported}`);
-  return stack
+  if ('ManagedPolicyArns' in role.properties) {
+    throw new Error(`${role.logicalId}: the local host does not support ManagedPolicyArns`);
+  }
+  const inline = (role.properties.Policies ?? []) as { PolicyDocument: unknown }[];
+  const attached = stack
     .ofType('AWS::IAM::Policy')
-    .filter(({ properties }) => [properties.Roles ?? []].flat().includes(role.ref))
-    .flatMap(({ logicalId, properties }) => parseStatements(properties.PolicyDocument, logicalId));
+    .filter(({ properties }) => [properties.Roles ?? []].flat().includes(role.ref));
+  return [
+    ...inline.flatMap(({ PolicyDocument }) => parseStatements(PolicyDocument, role.logicalId)),
+    ...attached.flatMap(({ logicalId, properties }) => parseStatements(properties.PolicyDocument, logicalId)),
+  ];
 }
 
 function recordUse(grants: RoleGrants, statement: Statement, action: string): void {

@@ -24,7 +24,7 @@ const HOSTED = [
 
 /** Resources without an effect on one machine: logs, alarms, and policies for callers that do not exist here. */
 const WITHOUT_LOCAL_EFFECT = [
-  'Custom::EvidenceKey',
+  'Custom::EvidenceKeys',
   'AWS::ApiGatewayV2::Stage',
   'AWS::CloudWatch::Alarm',
   'AWS::CloudWatch::Dashboard',
@@ -45,6 +45,9 @@ export interface HostUrls {
   /** The `ApiEndpoint` of the HTTP API. */
   hostUrl: string;
 }
+
+/** The most that a stage has. */
+const EVIDENCE_KEYS_MAX = 10;
 
 /** The values of `Ref` and `Fn::GetAtt` of a resource. */
 export interface Identity {
@@ -95,9 +98,15 @@ const IDENTITIES: Record<string, Identify> = {
     const name = explicitName(input, 'StateMachineName');
     return { ref: `${regional('states', 'stateMachine')}:${name}`, attributes: { Name: name } };
   },
-  'Custom::EvidenceKey': () => ({
+  // The local stage has no such outputs: its keys are read from their URL.
+  'Custom::EvidenceKeys': () => ({
     ref: '',
-    attributes: { Pem: 'from the local KMS', Fingerprint: 'from the local KMS' },
+    attributes: Object.fromEntries(
+      Array.from({ length: EVIDENCE_KEYS_MAX }, (_, index) => index).flatMap((index) => [
+        [`Pem${index}`, 'from KMS'],
+        [`Fingerprint${index}`, 'from KMS'],
+      ]),
+    ),
   }),
 };
 

@@ -1,4 +1,5 @@
 import { handleAccess } from '../../lambdas/api/access/access.ts';
+import { handleAgents } from '../../lambdas/api/agents/agents.ts';
 import { handleApprovals } from '../../lambdas/api/approvals/approvals.ts';
 import { handleBulk } from '../../lambdas/api/bulk/bulk.ts';
 import { CONTRACT } from '../../lambdas/api/contract/index.ts';
@@ -29,6 +30,7 @@ const ROUTERS = {
   plan: handlePlan,
   policies: handlePolicies,
   access: handleAccess,
+  agents: handleAgents,
 };
 
 type Router = (ports: never, event: HttpEvent) => Promise<HttpResponse>;

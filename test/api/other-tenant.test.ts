@@ -6,7 +6,10 @@ import type { Approval } from '../../lambdas/run/approval.ts';
 import { Schedule } from '../../lambdas/schedules/schedule.ts';
 import { parseWorkflow } from '../../lambdas/workflow/parse-workflow.ts';
 import { ANA, OLIVIA } from '../approval/people.ts';
+import { enrolled } from '../contracts/agent-registry-contract.ts';
 import { byTest } from '../fakes/by-test.ts';
+import { MemoryAgentChanges } from '../fakes/memory-agent-changes.ts';
+import { MemoryAgents } from '../fakes/memory-agents.ts';
 import { MemoryApiKeys } from '../fakes/memory-api-keys.ts';
 import { MemoryBulkJobs } from '../fakes/memory-bulk-jobs.ts';
 import { BY_SETUP } from '../fakes/memory-changes.ts';
@@ -25,6 +28,8 @@ const LONG_AFTER = '2999-01-01T00:00:00.000Z';
 
 const keys = new MemoryApiKeys();
 const plans = new MemoryPlanStore();
+const agents = new MemoryAgents();
+const agentChanges = new MemoryAgentChanges(agents);
 let shop: GovernedWorkshop;
 let approval: Approval;
 const setup = new SetupWorld();
@@ -91,6 +96,12 @@ beforeAll(async () => {
       byTest(),
     );
   }
+  await agents.create(enrolled('acme', MARK));
+  const token = { tenant: 'acme', tokenId: MARK, name: MARK, environments: [], networkSegment: null, sha256: MARK };
+  const created = { createdBy: MARK, createdAt: '2026-01-01T00:00:00.000Z', expiresAt: LONG_AFTER, revision: 1 };
+  await agentChanges.createToken({ ...token, ...created }, byTest());
+  const allow = [{ executable: `/${MARK}` }];
+  await definitions.saveProfile('acme', { name: 'prod-standard', allow, deny: [] }, byTest());
   setup.documents.set('acme', 'connections', { github: { token: MARK } });
   setup.documents.set('acme', 'webhook-signing', { github: [MARK] });
   ports = {
@@ -101,6 +112,9 @@ beforeAll(async () => {
     schedules: shop.runs.schedules,
     plans,
     keys,
+    agents,
+    changes: agentChanges,
+    newSecret: () => 'a secret of globex',
     newApiKey: () => `csk_${Math.random()}`,
     cursorSecret: async () => 'secret',
     store: { get: async () => Buffer.from(MARK) },
@@ -136,6 +150,9 @@ const CREATES = [
   'saveConnection',
   'saveWebhookSecret',
   'deletePreviousWebhookSecrets',
+  // Every tenant has the same profiles.
+  'getProfile',
+  'saveProfile',
 ];
 
 /** What names acme's things in the paths and bodies of each area. */
@@ -170,6 +187,8 @@ function sentTo(name: string, path: string): Sent {
     publishPolicies: NO_TENANT_POLICIES,
     replayPolicies: { policies: NO_TENANT_POLICIES },
     createApiKey: { name: SHARED_NAME, person: MARK, role: 'member' },
+    createEnrolmentToken: { name: SHARED_NAME, environments: ['dev'] },
+    saveProfile: { deny: [] },
     publishWorkflow: 'not a workflow',
     validateWorkflow: 'not a workflow',
   };
@@ -181,6 +200,7 @@ function sentTo(name: string, path: string): Sent {
     params: {
       ...names,
       ...(isSetup && connection),
+      ...(path.includes('/profiles/') && { name: 'prod-standard' }),
       version: '1',
       index: '0',
       day: '2026-06-01',
@@ -229,5 +249,8 @@ async function everythingOfAcme() {
     await definitions.pendingChanges('acme', { limit: 10 }),
     await definitions.changes('acme', { limit: 100 }),
     await keys.list('acme'),
+    await agents.agents('acme', { limit: 10 }),
+    await agentChanges.tokens('acme'),
+    await definitions.profiles('acme'),
   ];
 }

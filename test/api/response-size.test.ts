@@ -48,6 +48,7 @@ const NOT_PAGED: Record<string, string> = {
   listEvidenceKeys: 'the keys of the stage configuration',
   listSignIn: 'the issuers of the stage and the tenant',
   listWebhookSecrets: 'one entry for each source, without the secrets',
+  listProfiles: 'four profiles, each with at most 1,000 patterns',
   listDeadLetters: 'the messages that one request receives from SQS',
 };
 /** Ten runs for each request, of which only decisions that differ are returned. */

@@ -68,6 +68,13 @@ const OPEN_TO: Record<string, Role[]> = {
   signalRun: OPERATOR,
   redriveOutbox: OPERATOR,
   resolveRun: ADMIN,
+  drainAgent: OPERATOR,
+  resumeAgent: OPERATOR,
+  removeAgent: ADMIN,
+  listEnrolmentTokens: ADMIN,
+  createEnrolmentToken: ADMIN,
+  revokeEnrolmentToken: ADMIN,
+  saveProfile: ADMIN,
 };
 const PEOPLE_ONLY = [
   'confirmPerson',
@@ -78,6 +85,7 @@ const PEOPLE_ONLY = [
   'decideApproval',
   'approveRun',
   'rejectRun',
+  'createEnrolmentToken',
 ];
 
 class Reached extends Error {}
@@ -110,6 +118,8 @@ const portsFor = ({ person, role }: As) => ({
       },
     },
   ),
+  agents: new Proxy({}, { get: () => failed }),
+  changes: new Proxy({}, { get: () => failed }),
   credentials: new Proxy({}, { get: () => failed }),
   keysOf: failed,
   get deadLetters(): never {

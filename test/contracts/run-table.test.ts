@@ -3,6 +3,7 @@ import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DynamoAgentRegistry } from '../../lambdas/agents/dynamo-agent-registry.ts';
 import { DynamoOutputStore } from '../../lambdas/agents/dynamo-output-store.ts';
+import { DynamoAgentChanges } from '../../lambdas/api/agents/dynamo-agent-changes.ts';
 import { DynamoApiKeys } from '../../lambdas/api/authorizer/dynamo-api-keys.ts';
 import { DynamoBulkJobs } from '../../lambdas/api/bulk/dynamo-bulk-jobs.ts';
 import { DynamoDigestStore } from '../../lambdas/approval/dynamo-digest-store.ts';
@@ -26,6 +27,7 @@ import type { RunFilter } from '../../lambdas/run/run-filter.ts';
 import { DUE_SHARDS } from '../../lambdas/run/run-store.ts';
 import { DynamoScheduleStore } from '../../lambdas/schedules/dynamo-schedule-store.ts';
 import { FakeClock, STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
+import { MemoryAgentChanges } from '../fakes/memory-agent-changes.ts';
 import { MemoryAgents } from '../fakes/memory-agents.ts';
 import { MemoryApiKeys } from '../fakes/memory-api-keys.ts';
 import { MemoryBulkJobs } from '../fakes/memory-bulk-jobs.ts';
@@ -35,6 +37,7 @@ import { MemoryPlanStore } from '../fakes/memory-plan-store.ts';
 import { MemoryRunStore } from '../fakes/memory-run-store.ts';
 import { MemorySchedules } from '../fakes/memory-schedules.ts';
 import { accepted } from '../fakes/story.ts';
+import { agentChangesContract } from './agent-changes-contract.ts';
 import { agentRegistryContract } from './agent-registry-contract.ts';
 import { describeApiKeysContract } from './api-keys-contract.ts';
 import { bulkJobsContract } from './bulk-jobs-contract.ts';
@@ -72,6 +75,22 @@ describe('bulk jobs: DynamoDB', () => bulkJobsContract(() => new DynamoBulkJobs(
 
 describe('agents: memory', () => agentRegistryContract(() => new MemoryAgents()));
 describe('agents: DynamoDB', () => agentRegistryContract(() => new DynamoAgentRegistry(run.client, run.table, pause)));
+
+describe('changes of agents: memory', () =>
+  agentChangesContract(() => {
+    const agents = new MemoryAgents();
+    const changes = new MemoryAgentChanges(agents);
+    return { agents, changes, history: async (tenant) => changes.history.filter((each) => each.tenant === tenant) };
+  }));
+describe('changes of agents: DynamoDB', () =>
+  agentChangesContract(() => {
+    const definitions = new DynamoDefinitions(run.client, run.table, pause);
+    return {
+      agents: new DynamoAgentRegistry(run.client, run.table, pause),
+      changes: new DynamoAgentChanges(run.client, run.table, pause),
+      history: async (tenant) => (await definitions.changes(tenant, { limit: 20 })).items,
+    };
+  }));
 
 describe('output: memory', () => outputStoreContract(() => new MemoryOutput()));
 describe('output: DynamoDB', () =>

@@ -81,36 +81,42 @@ describe('the published keys', () => {
   });
 });
 
-describe('the custom resource of a key', () => {
+describe('the custom resource of the keys', () => {
   const event = {
     RequestType: 'Create' as const,
     ResponseURL: 'https://cloudformation.example.com/answer',
     StackId: 'stack',
     RequestId: 'request',
     LogicalResourceId: 'Key',
-    ResourceProperties: { KeyId: CURRENT },
+    ResourceProperties: { KeyIds: [FORMER, CURRENT] },
   };
   const asked = { StackId: 'stack', RequestId: 'request', LogicalResourceId: 'Key' };
 
-  it('has its PEM and fingerprint as they are published', async () => {
-    const current = keys.find(({ keyId }) => keyId === CURRENT);
+  it('has PEM and fingerprint of each key as they are published, in a response of less than 4 KB', async () => {
+    const [former, current] = [FORMER, CURRENT].map((id) => keys.find(({ keyId }) => keyId === id));
     expect(await respondToStack(event, new KmsPublicKeys(kms))).toEqual({
       ...asked,
-      PhysicalResourceId: CURRENT,
+      PhysicalResourceId: 'evidence-keys',
       Status: 'SUCCESS',
-      Data: { Pem: current?.pem, Fingerprint: current?.fingerprint },
+      Data: {
+        ...{ Pem0: former?.pem, Fingerprint0: former?.fingerprint },
+        ...{ Pem1: current?.pem, Fingerprint1: current?.fingerprint },
+      },
     });
+    const ten = { ...event, ResourceProperties: { KeyIds: Array.from({ length: 10 }, () => FORMER) } };
+    expect(JSON.stringify(await respondToStack(ten, new KmsPublicKeys(kms))).length).toBeLessThan(4_096);
   });
 
   it('sends a response also after a failure, and can always be deleted', async () => {
-    const unknown = { ...event, ResourceProperties: { KeyId: arn('unknown') } };
+    const unknown = { ...event, ResourceProperties: { KeyIds: [arn('unknown')] } };
     expect(await respondToStack(unknown, new KmsPublicKeys(kms))).toMatchObject({
       ...asked,
       Status: 'FAILED',
       Reason: expect.stringMatching(/does not exist/),
     });
-    const removed = await respondToStack({ ...unknown, RequestType: 'Delete' }, new KmsPublicKeys(kms));
-    expect(removed).toMatchObject({ Status: 'SUCCESS' });
+    const earlier = { ...unknown, RequestType: 'Delete' as const, PhysicalResourceId: FORMER };
+    const removed = await respondToStack(earlier, new KmsPublicKeys(kms));
+    expect(removed).toMatchObject({ Status: 'SUCCESS', PhysicalResourceId: FORMER });
   });
 });
 

@@ -8,6 +8,7 @@ const WILDCARDS: Record<string, RegExp> = {
   EvidenceVaultSealRole: /^s3:(Put|Get)Object$/,
   EvidenceLogCloseDaysRole: /^s3:(Put|Get)Object$/,
   EvidenceApiFetchRole: /^s3:GetObject$/,
+  AgentApiWorkRole: /^s3:PutObject$/,
 };
 
 /** The streams of one log group and the versions of one function are spelled with a star at the end. */
@@ -85,7 +86,7 @@ describe.each(STAGES)('in stage %s', (stage) => {
 
   it.each([
     // A person who resolves a run says whether its writes were made.
-    ['dynamodb:PutItem', 'RECEIPT', ['ApiBulkRole', 'ApiControlRole', 'WorkerStepRole']],
+    ['dynamodb:PutItem', 'RECEIPT', ['AgentApiWorkRole', 'ApiBulkRole', 'ApiControlRole', 'WorkerStepRole']],
     [
       'dynamodb:PutItem',
       'IDEM',
@@ -108,17 +109,27 @@ describe.each(STAGES)('in stage %s', (stage) => {
     // It records the last use of a key.
     ['dynamodb:UpdateItem', 'APIKEY', ['KeyedRoutesAuthorizeRole']],
     ['dynamodb:GetItem', 'TOKEN', ['ApprovalFlowFollowRole']],
+    // Only people remove agents.
+    ['dynamodb:DeleteItem', 'AGENT', ['AgentApiAgentsRole']],
     ['dynamodb:PutItem', 'LOG', ['EvidenceLogCloseDaysRole', 'EvidenceVaultSealRole']],
     [
       'dynamodb:PutItem',
       'TENANT',
-      ['DefinitionsApiDefinitionsRole', 'PolicyApiPoliciesRole', 'TenantSetupApiRole', 'TenantSetupBootstrapRole'],
+      [
+        'AgentApiAgentsRole',
+        'DefinitionsApiDefinitionsRole',
+        'PolicyApiPoliciesRole',
+        'TenantSetupApiRole',
+        'TenantSetupBootstrapRole',
+      ],
     ],
     [
       'dynamodb:PutItem',
       'CHANGE',
       [
         'AccessApiAccessRole',
+        'AgentApiAgentsRole',
+        'AgentApiEnrolRole',
         'DefinitionsApiDefinitionsRole',
         'PolicyApiPoliciesRole',
         'TenantSetupApiRole',
@@ -148,7 +159,7 @@ describe.each(STAGES)('in stage %s', (stage) => {
   it.each([
     // The worker signs assignments of agents, which have a payload type of their own.
     ['kms:Sign', ['EvidenceLogCloseDaysRole', 'EvidenceVaultSealRole', 'WorkerStepRole']],
-    ['s3:PutObject', ['EvidenceLogCloseDaysRole', 'EvidenceVaultSealRole']],
+    ['s3:PutObject', ['AgentApiWorkRole', 'EvidenceLogCloseDaysRole', 'EvidenceVaultSealRole']],
     ['states:SendTaskSuccess', ['ApprovalFlowFollowRole']],
     ['states:StartExecution', ['SweepSweeperRole', 'WorkerStepRole']],
     ['secretsmanager:PutSecretValue', ['TenantSetupCredentialsRole']],
@@ -200,6 +211,7 @@ describe.each(STAGES)('in stage %s', (stage) => {
       ApiRunsRole: ['KeyedRoutesCursorSecret'],
       ApiApprovalsRole: ['KeyedRoutesCursorSecret'],
       AccessApiAccessRole: ['KeyedRoutesCursorSecret'],
+      AgentApiAgentsRole: ['KeyedRoutesCursorSecret'],
       DefinitionsApiDefinitionsRole: ['KeyedRoutesCursorSecret'],
       PolicyApiPoliciesRole: ['KeyedRoutesCursorSecret'],
       TenantSetupApiRole: ['KeyedRoutesCursorSecret'],

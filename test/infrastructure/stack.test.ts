@@ -11,6 +11,15 @@ import { STAGES, synthesized } from './synthesized.ts';
 
 const VISIBILITY_PER_TIMEOUT = 6;
 
+/** The resources that a part of a template refers to. */
+function dependenciesOf(part: unknown): string[] {
+  if (Array.isArray(part)) return part.flatMap(dependenciesOf);
+  if (typeof part !== 'object' || part === null) return [];
+  const { Ref, 'Fn::GetAtt': attribute, DependsOn = [], ...rest } = part as Record<string, unknown>;
+  const named = [Ref, [attribute].flat()[0], ...[DependsOn].flat()].filter((each) => typeof each === 'string');
+  return [...named, ...Object.values(rest).flatMap(dependenciesOf)];
+}
+
 describe.each(STAGES)('in stage %s', (stage) => {
   const { template, stack, properties } = synthesized(stage);
   const prod = stage === 'acme-prod';
@@ -29,6 +38,14 @@ describe.each(STAGES)('in stage %s', (stage) => {
       'GET /docs/{file}',
       'GET /healthz',
       'GET /openapi.json',
+      'POST /api/v1/agent/enrol',
+      'POST /api/v1/agent/heartbeat',
+      'POST /api/v1/agent/register',
+      'POST /api/v1/agent/{id}/ack',
+      'POST /api/v1/agent/{id}/complete-step',
+      'POST /api/v1/agent/{id}/drain',
+      'POST /api/v1/agent/{id}/output',
+      'POST /api/v1/agent/{id}/unregister',
       'POST /slack/commands',
       'POST /slack/events',
       'POST /slack/interactivity',
@@ -38,14 +55,38 @@ describe.each(STAGES)('in stage %s', (stage) => {
     ]);
   });
 
-  it('the files of the documentation have a limit of their own, and the stage comes after their routes', () => {
-    const docs = allRoutes.map(({ route }) => routeKey(route)).filter((key) => /docs|openapi/.test(key));
+  it('documentation and agents have limits of their own, and the stage comes after their routes', () => {
+    const keys = allRoutes.map(({ route }) => routeKey(route));
+    const docs = keys.filter((key) => /docs|openapi|\/agent\//.test(key));
     const [api] = stack.ofType('AWS::ApiGatewayV2::Stage');
     const settings = api?.properties.RouteSettings as Record<string, { ThrottlingRateLimit: number }>;
     expect(Object.keys(settings).toSorted()).toEqual(docs.toSorted());
     const { DependsOn = [] } = template.Resources?.[api?.logicalId ?? ''] ?? {};
     const before = [DependsOn].flat().map((id) => template.Resources?.[id]?.Properties?.RouteKey);
     expect(before.toSorted()).toEqual(docs.toSorted());
+  });
+
+  it('Lambda logs no line for each request of an agent', () => {
+    const quiet = stack
+      .ofType('AWS::Lambda::Function')
+      .filter(({ properties }) => (properties.LoggingConfig as { SystemLogLevel?: string }).SystemLogLevel === 'WARN');
+    expect(quiet.map(({ logicalId }) => logicalId.slice(0, -8))).toEqual(['AgentApiWork']);
+  });
+
+  it('no resource depends on itself, directly or through others', () => {
+    const resources = template.Resources ?? {};
+    const open = new Set<string>();
+    const done = new Set<string>();
+    const visit = (id: string): void => {
+      expect(open, `a cycle through ${id}`).not.toContain(id);
+      if (done.has(id)) return;
+      open.add(id);
+      for (const other of dependenciesOf(resources[id])) if (other in resources) visit(other);
+      open.delete(id);
+      done.add(id);
+    };
+    for (const id of Object.keys(resources)) visit(id);
+    expect(done.size).toBeGreaterThan(300);
   });
 
   it('a function has one integration and one permission, so that a further route costs one resource', () => {
@@ -251,6 +292,8 @@ describe.each(STAGES)('in stage %s', (stage) => {
       IntakeGithub: 25,
       IntakeServicenow: 25,
       SlackInteractivity: 25,
+      // A sync that is delayed loses leases.
+      AgentApiWork: 25,
     });
     // The limit on workers counts them: otherwise a stage passes its checks, and CloudFormation refuses it.
     expect(reserved).toHaveLength(RESERVING_FUNCTIONS);

@@ -75,10 +75,10 @@ describe('an invalid stage is rejected with an instruction', () => {
 describe('workers leave concurrency for the other functions', () => {
   const accepted = (settings: object) => readStageConfig('acme-prod', { 'acme-prod': { ...good, ...settings } });
 
-  it('an account of 1,000 with 25 for each intake function allows 800 workers and no more', () => {
-    expect(accepted({ workerConcurrency: 800 })).toMatchObject({ workerConcurrency: 800 });
-    expect(refusal('acme-prod', { 'acme-prod': { ...good, workerConcurrency: 801 } })).toMatch(
-      /801 is more than .* allow \(800\); lower workerConcurrency or intakeConcurrency, or have the Lambda quota raised/,
+  it('an account of 1,000 with 25 for each intake function allows 775 workers and no more', () => {
+    expect(accepted({ workerConcurrency: 775 })).toMatchObject({ workerConcurrency: 775 });
+    expect(refusal('acme-prod', { 'acme-prod': { ...good, workerConcurrency: 776 } })).toMatch(
+      /776 is more than .* allow \(775\); lower workerConcurrency or intakeConcurrency, or have the Lambda quota raised/,
     );
   });
 

@@ -1,4 +1,5 @@
 import { accessRoutes, signInRoutes } from './access.ts';
+import { agentEnrolRoutes, agentRoutes, agentWorkRoutes, enrolmentTokenRoutes, profileRoutes } from './agents.ts';
 import { approvalRoutes } from './approvals.ts';
 import { automationRoutes } from './automations.ts';
 import { bulkRoutes } from './bulk.ts';
@@ -33,6 +34,8 @@ export const CONTRACT = {
   slackInteractivity: slackInteractivityRoutes,
   slackCommands: slackCommandRoutes,
   slackEvents: slackEventRoutes,
+  agentEnrol: agentEnrolRoutes,
+  agentWork: agentWorkRoutes,
   runs: runRoutes,
   bulk: bulkRoutes,
   control: { ...controlRoutes, ...caseRoutes, ...outboxRoutes },
@@ -48,6 +51,7 @@ export const CONTRACT = {
   },
   setup: { ...connectionRoutes, ...webhookSecretRoutes, ...settingsRoutes, ...doctorRoutes },
   plan: planRoutes,
+  agents: { ...agentRoutes, ...enrolmentTokenRoutes, ...profileRoutes },
   policies: policyRoutes,
   evidence: { ...evidenceRoutes, ...changeFileRoutes },
   evidenceKeys: evidenceKeyRoutes,

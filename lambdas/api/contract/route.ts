@@ -23,6 +23,8 @@ export interface RouteDefinition {
   body?: z.ZodType;
   /** The media type of a body that the handler receives as text. */
   bodyType?: 'application/yaml';
+  /** By default 1 MB. */
+  bodyMaxBytes?: number;
   /** A body that the route accepts. */
   example?: unknown;
   /** The body of each successful response, by status. Every route can also respond with a `ProblemDetails`. */

@@ -68,6 +68,9 @@ export const ProblemDetails = z
     status: z.int(),
     code: z.enum([...ERROR_CODES, ...REQUEST_CODES]).meta({ description: 'What went wrong; it never changes' }),
     detail: z.string().meta({ description: 'What is wrong and what to do, for people' }),
+    server_time: Timestamp.optional().meta({
+      description: 'With `SIGNATURE_EXPIRED`: to correct the clock of an agent',
+    }),
   })
   .meta({ id: 'Problem' });
 

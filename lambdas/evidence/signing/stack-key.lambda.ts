@@ -5,7 +5,7 @@ import { respondToStack, StackEvent } from './stack-key.ts';
 
 const held = new KmsPublicKeys(new KMSClient());
 
-/** Returns a public key for the outputs of the stack. */
+/** Returns the public keys for the outputs of the stack. */
 export const handler = functionHandler<unknown, void>().handler(async (raw: unknown) => {
   const event = StackEvent.parse(raw);
   // As bytes, because text is sent with a content type, which the signature of the URL does not include.

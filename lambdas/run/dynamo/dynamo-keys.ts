@@ -157,6 +157,11 @@ export const agentKey = (tenant: string, agentId: string): Key => ({
   pk: agentPartition(tenant),
   sk: `${AGENT_PREFIX}${agentId}`,
 });
+export const ENROLMENT_TOKEN_PREFIX = 'TOKEN#';
+export const enrolmentTokenKey = (tenant: string, tokenId: string): Key => ({
+  pk: agentPartition(tenant),
+  sk: `${ENROLMENT_TOKEN_PREFIX}${tokenId}`,
+});
 /** A saved plan, until it expires. */
 export const planKey = (tenant: string, planHash: string): Key => ({
   pk: partition('PLAN', tenant, planHash),

@@ -48,11 +48,19 @@ describe('a role', () => {
     expect(allows([{ Action: '*', Resource: '*' }], { roleLogicalId: 'Absent' })).toBe(false);
   });
 
-  it('with a policy of its own stops the start, because only attached policies are read', () => {
-    const PolicyDocument = { Statement: { Effect: 'Deny', Action: '*', Resource: '*' } };
+  it('has the permissions of its own policies, too', () => {
+    const PolicyDocument = { Statement: [{ Effect: 'Allow', Action: 'sqs:SendMessage', Resource: 'arn:q' }] };
     const R = { Type: 'AWS::IAM::Role', Properties: { Policies: [{ PolicyName: 'p', PolicyDocument }] } };
+    const iam = new Iam(resolveTemplate(template({ R }), { stackName: 'Test' }));
+    const may = (action: string) =>
+      iam.authorize({ roleLogicalId: 'R', caller: 'F', action, resource: 'arn:q' }).allowed;
+    expect([may('sqs:SendMessage'), may('sqs:ReceiveMessage')]).toEqual([true, false]);
+  });
+
+  it('with a managed policy stops the start, because nobody here knows what it allows', () => {
+    const R = { Type: 'AWS::IAM::Role', Properties: { ManagedPolicyArns: ['arn:aws:iam::aws:policy/Admin'] } };
     const stack = resolveTemplate(template({ R }), { stackName: 'Test' });
-    expect(() => new Iam(stack)).toThrow('R: the local host does not support Policies');
+    expect(() => new Iam(stack)).toThrow('R: the local host does not support ManagedPolicyArns');
   });
 
   describe('of a bucket', () => {

@@ -1,0 +1,98 @@
+import type { Assignment } from '../../agents/assignment.ts';
+import { redactArrived } from '../../agents/redact-arrived.ts';
+import { type ArchivePorts, appendOutput, finishOutput } from '../../agents/store-output.ts';
+import { type HttpEvent, type HttpResponse, Problem } from '../../entry/http.ts';
+import { METRICS, type Metrics } from '../../entry/metrics.ts';
+import { isoNow } from '../../entry/ports.ts';
+import { acknowledgeAssignment } from '../../worker/acknowledge-assignment.ts';
+import { type AgentPorts, assignmentOf } from '../../worker/agent-ports.ts';
+import { completeAssignment } from '../../worker/complete-assignment.ts';
+import { syncAgent } from '../../worker/sync-agent.ts';
+import { agentWorkRoutes } from '../contract/agents.ts';
+import { routeKey } from '../contract/route.ts';
+import { router } from '../router.ts';
+import { type AuthenticatedAgent, authenticateAgent } from './authenticate-agent.ts';
+import { INTERVALS } from './intervals.ts';
+
+export type AgentWorkPorts = AgentPorts & Omit<ArchivePorts, 'redact'> & { metrics: Metrics };
+/** Per request: who sent it. */
+type Signed = AgentWorkPorts & { caller: AuthenticatedAgent };
+
+const handle = router<Signed, typeof agentWorkRoutes>(agentWorkRoutes, {
+  async syncAgent(ports, { body }) {
+    if (body.boot_id !== ports.caller.bootId) {
+      throw new Problem(400, 'BAD_REQUEST', 'boot_id: the nonce of the signature has another one');
+    }
+    const synced = await syncAgent(ports, ports.caller, body);
+    for (const { rule } of body.violations) countViolation(ports, rule);
+    return { status: 200, body: { server_time: isoNow(ports.clock), ...synced, intervals: INTERVALS } };
+  },
+
+  async acknowledgeAssignment(ports, { body }) {
+    const acknowledged = await acknowledgeAssignment(ports, ports.caller, body);
+    return { status: 200, body: acknowledged };
+  },
+
+  async appendOutput(ports, { body }) {
+    const assignment = await assignmentOf(ports, ports.caller, body);
+    if (!mayHaveRun(assignment, ports.caller)) throw notRunning(assignment);
+    return { status: 200, body: await appendOutput({ ...ports, redact: redactArrived }, assignment, body.chunks) };
+  },
+
+  async completeStep(ports, { body }) {
+    const assignment = await assignmentOf(ports, ports.caller, body);
+    const isOurs = assignment.idempotencyKey === body.idempotency_key && mayHaveRun(assignment, ports.caller);
+    // The digest in receipt and evidence is of what is stored, not of what the agent claims.
+    const output = isOurs ? await storedOutput(ports, assignment, body.output) : body.output;
+    const completed = await completeAssignment(ports, ports.caller, { ...body, output });
+    if (completed.result === 'accepted') recordMetrics(ports, body);
+    return { status: 200, body: completed };
+  },
+});
+
+const SYNC = routeKey(agentWorkRoutes.syncAgent);
+
+/** Handles what agents do with commands: they sync, acknowledge assignments, send output and report results. */
+export async function handleAgentWork(ports: AgentWorkPorts, event: HttpEvent): Promise<HttpResponse> {
+  const caller = await authenticateAgent(ports, event, event.routeKey === SYNC ? 'ordered' : 'idempotent');
+  return handle({ ...ports, caller }, event);
+}
+
+/** A command runs only after it was confirmed, in the process that it was confirmed to. */
+const mayHaveRun = ({ status, bootId }: Assignment, caller: AuthenticatedAgent): boolean =>
+  ['acknowledged', 'completed', 'lost'].includes(status) && bootId === caller.bootId;
+
+const notRunning = ({ assignmentId, status }: Assignment): Problem =>
+  new Problem(409, 'CONFLICT', `this process does not run ${assignmentId}, which is ${status}; send no output for it`);
+
+async function storedOutput(
+  ports: AgentWorkPorts,
+  assignment: Assignment,
+  { chunks, dropped_bytes: droppedBytes }: { chunks: number; dropped_bytes: number },
+) {
+  const stored = await finishOutput({ ...ports, redact: redactArrived }, assignment, { chunks, droppedBytes });
+  return { sha256: stored.sha256, bytes: stored.bytes, chunks: stored.chunks, dropped_bytes: stored.droppedBytes };
+}
+
+interface Reported {
+  violations: readonly string[];
+  credentials_used: readonly { source: string; fetch_ms: number }[];
+}
+
+function recordMetrics(ports: AgentWorkPorts, { violations, credentials_used }: Reported): void {
+  for (const rule of violations) countViolation(ports, rule);
+  for (const { source, fetch_ms } of credentials_used) {
+    const measured = { value: fetch_ms / 1000, unit: 'Seconds' as const, dimensions: { source } };
+    ports.metrics.record({ name: METRICS.credentialFetch, ...measured });
+  }
+}
+
+/** The rule is in the log, not a dimension: an agent chooses its name. */
+function countViolation(
+  { metrics, log, caller }: AgentWorkPorts & { caller?: AuthenticatedAgent },
+  rule: string,
+): void {
+  const { tenant, agentId } = caller?.agent ?? {};
+  log.warn('a command violated its profile', { rule, tenant, agentId });
+  metrics.record({ name: METRICS.profileViolations, value: 1, unit: 'Count' });
+}
