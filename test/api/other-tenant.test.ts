@@ -20,7 +20,7 @@ import { eventFor, keyedRoutes, type Sent } from './every-route.ts';
 
 /** Everything acme has is named with it, so that a response that contains it shows something of acme. */
 const MARK = 'only-acme';
-/** Also a name in acme, which somebody of another tenant may use for their own things. */
+/** Also a name in acme, which somebody of another tenant may use for their own definitions. */
 const SHARED_NAME = 'alex';
 const FOREIGN = 'globex';
 const PLAN_HASH = 'a'.repeat(64);
@@ -219,7 +219,7 @@ describe.each(keyedRoutes)('$key', ({ name, route, handle }) => {
     const outcome = await handle(ports as never, eventFor(route, as, sentTo(name, route.path))).catch((error) => error);
     const namesAcmesThing = route.path.includes('{') && !CREATES.includes(name);
     if (outcome instanceof Problem) {
-      // Who may do it in their own tenant learns that there is no such thing; others that they may not do it.
+      // 404 for callers who have the right in their own tenant, 403 for the others.
       if (namesAcmesThing) expect(outcome.status).toBe(may(role, route.right as Right) ? 404 : 403);
     } else {
       expect(namesAcmesThing).toBe(false);

@@ -8,7 +8,7 @@ import { type Approval, isOpen } from '../../lambdas/run/approval.ts';
 import { ASSIGN, GovernedWorkshop } from '../worker/governed-workshop.ts';
 import { eventTypes } from '../worker/workshop.ts';
 
-/** A channel that remembers what was said in it. */
+/** Cards in memory: records every notification. */
 class MemoryCards implements Cards {
   readonly said: string[] = [];
   readonly shown: Approval[] = [];

@@ -1,6 +1,6 @@
 import { Person } from '../../lambdas/people/people.ts';
 
-/** Who works at acme: two approvers, one of them for everything, and some who may not approve. */
+/** The people of acme: two approvers, one of them for any tier, and some who may not approve. */
 export const ANA = Person.parse({
   id: 'ana',
   name: 'Ana',
@@ -11,7 +11,7 @@ export const ANA = Person.parse({
 export const BEN = Person.parse({ id: 'ben', name: 'Ben', role: 'approver', tier: 'medium', groups: ['network'] });
 export const OLIVIA = Person.parse({ id: 'olivia', name: 'Olivia', role: 'owner', identities: ['github:olivia-gh'] });
 export const CHLOE = Person.parse({ id: 'chloe', name: 'Chloe', role: 'member' });
-/** Somebody whose place these may take, as an owner who was set up by the operator allowed. */
+/** A person with these delegates, whom an owner has permitted. The operator had added that owner. */
 export const allowing = (person: Person, ...delegates: string[]): Person => ({
   ...person,
   delegates: delegates.map((id) => ({ person: id, rights: GIVEN_BY_OLIVIA })),

@@ -4,7 +4,7 @@ import { APPROVAL_MAX_BYTES, type Approval } from '../../lambdas/run/approval.ts
 import { approvalItem, itemBytes, ROW_MAX_BYTES, toItem } from '../../lambdas/run/dynamo/dynamo-items.ts';
 import { ACTION, approvalOf } from '../slack/approvals.ts';
 
-/** Printable ASCII, the same every time: of all texts that look random, the one that compresses least. */
+/** Printable ASCII that hardly compresses, the same every time. */
 function randomText(characters: number, seed: number): string {
   let drawn = seed;
   const character = () => {
@@ -14,7 +14,7 @@ function randomText(characters: number, seed: number): string {
   return Array.from({ length: characters }, character).join('').replaceAll('\\', '/');
 }
 
-/** A write that is shown as it is, as it was and as it will be. */
+/** A write with the values before and after it. */
 function holding(characters: number): { approval: Approval; input: unknown } {
   const fields = { note: randomText(characters / 2, 1) };
   const before = { note: randomText(characters / 2, 2) };

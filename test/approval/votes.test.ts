@@ -19,7 +19,7 @@ const approval = (votes: Vote[], makers: string[] = [], groups: string[][] = [])
   requirement: { tier: 'medium' as const, quorum: 2, groups },
 });
 const who = (votes: Vote[]) => votes.map(({ person }) => person);
-/** Everyone, with one of them as they are by now. */
+/** All people, one of them changed meanwhile. */
 const withNow = (changed: Person) => [...PEOPLE.filter(({ id }) => id !== changed.id), changed];
 const anaAway = (delegate: string, until = LATER) => withNow({ ...allowing(ANA, 'chloe'), away: { until, delegate } });
 

@@ -58,7 +58,7 @@ afterEach(async () => {
   api = undefined;
 });
 
-/** An API with these approvals pending; a decision is answered with this. */
+/** An API with these pending approvals, and this response to a decision. */
 async function pending(approvals: ShownApproval[], decided: { status?: number; body?: unknown } = {}) {
   const { status = 200, body = { outcome: 'approved', approval: approval({ status: 'approved' }) } } = decided;
   api = await stubApi((path) => {

@@ -50,7 +50,7 @@ afterEach(async () => {
   api = undefined;
 });
 
-/** A port nobody listens on: it was free a moment ago. */
+/** A port that was free a moment ago, so nothing responds there. */
 async function unreachable(): Promise<string> {
   const closed = await stubApi(() => ({ status: 200, body: {} }));
   await closed.close();

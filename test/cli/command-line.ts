@@ -15,7 +15,7 @@ export interface Ended {
   stderr: string;
 }
 
-/** A program under way, with what it has written so far. */
+/** A running program, with its output so far. */
 export class Running {
   stdout = '';
   stderr = '';
@@ -65,12 +65,12 @@ export function startCountersign(args: readonly string[], environment: NodeJS.Pr
   return new Running(process.execPath, ['bin/countersign.mjs', ...args], plainEnvironment(environment));
 }
 
-/** The program as a user starts it, in a process of its own, piped. */
+/** The program as a user starts it, in a new process, with its output in a pipe. */
 export function countersign(args: readonly string[], environment: NodeJS.ProcessEnv = {}): Promise<Ended> {
   return startCountersign(args, environment).ended;
 }
 
-/** The same in this process, piped: for tests of what a command does, not of the program around it. */
+/** The same in this process, with its output in a pipe: for tests of one command. */
 export async function piped(args: readonly string[], environment: NodeJS.ProcessEnv = {}): Promise<Ended> {
   const ended = { stdout: '', stderr: '' };
   const exitCode = await runCommandLine([...args], plainEnvironment(environment), {
@@ -88,7 +88,7 @@ export async function piped(args: readonly string[], environment: NodeJS.Process
   return { exitCode, ...ended };
 }
 
-/** The same in this process, on a terminal of a given width but without colours, where a person gives these answers. */
+/** The same in this process, on a terminal of this width without colours, where a person types these answers. */
 export async function onTerminal(
   columns: number,
   args: readonly string[],
@@ -125,7 +125,7 @@ export interface StubApi {
   close(): Promise<void>;
 }
 
-/** An API that answers what the test says: for what a real one does rarely. */
+/** An API with scripted responses, for those that a real one sends rarely. */
 export async function stubApi(answer: (path: string) => { status: number; body: unknown }): Promise<StubApi> {
   const asked: string[] = [];
   const headers: IncomingHttpHeaders[] = [];

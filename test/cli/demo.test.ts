@@ -20,7 +20,7 @@ const CHAPTERS = [
 ];
 
 describe('npm run demo', () => {
-  /** The demo's own place for temporary files, to see what it leaves there. */
+  /** A folder for the temporary files of the demo, to check that it leaves none. */
   let temporary: string;
   beforeEach(() => {
     temporary = mkdtempSync(join(tmpdir(), 'countersign-demo-test-'));

@@ -12,11 +12,11 @@ interface Documented {
   title: string;
   command: string;
   status: number;
-  /** A JSON answer with `run_…` for any run, or the code of a problem. */
+  /** A JSON response with `run_…` for any run, or the code of a problem. */
   answer: string;
 }
 
-/** Every section with a command: its heading, the command, and the line that says what it answers. */
+/** Every section with a command: its heading, the command, and the line with its response. */
 const documented: Documented[] = README.split(/^### /m)
   .slice(1)
   .map((section) => {

@@ -8,7 +8,7 @@ import { SeededSigner } from '../fakes/seeded-signer.ts';
 import { temporaryFolder } from '../local/cloud/wire.ts';
 import { countersign, onTerminal } from './command-line.ts';
 
-/** A copy of a bucket: three days of logs from when the story of these bundles happened. */
+/** A copy of a bucket: bundles, and three days of logs from their time on. */
 const FIRST_DAY = '2026-01-02';
 const LAST_DAY = '2026-01-04';
 

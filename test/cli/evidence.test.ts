@@ -13,7 +13,7 @@ import vectors from '../evidence/vectors/vectors.json' with { type: 'json' };
 import { countersign, onTerminal, ROOT, type StubApi, stubApi } from './command-line.ts';
 
 const COLUMNS = 100;
-/** More than a function can be given arguments. */
+/** More entries than a function can have arguments. */
 const COMMITS_OF_A_LONG_RUN = 150_000;
 
 let folder: string;

@@ -63,7 +63,7 @@ afterEach(async () => {
 const run = (...args: string[]) => piped(args, { COUNTERSIGN_PROFILES: file });
 const stored = () => JSON.parse(readFileSync(file, 'utf8'));
 
-/** Signs in; the person at the browser answers as given, by default with a code. */
+/** Signs in. The browser redirects as given, by default with a code. */
 async function signIn(answer = (query: URLSearchParams) => ({ code: 'code', state: query.get('state') ?? '' })) {
   const notes: string[] = [];
   const note = (line: string) => {

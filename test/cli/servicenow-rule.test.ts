@@ -24,7 +24,7 @@ interface SentRequest {
   sent: boolean;
 }
 
-/** ServiceNow as far as the rule asks for it: the HMAC takes and gives base64, a GlideRecord gives text or null. */
+/** The parts of ServiceNow that the rule uses: the HMAC takes and returns base64, a GlideRecord returns text or null. */
 function serviceNow(fields: Record<string, string>, scope = 'rhino.global') {
   const request: SentRequest = { endpoint: '', method: '', headers: {}, body: '', sent: false };
   const printed: string[] = [];
@@ -45,7 +45,7 @@ function serviceNow(fields: Record<string, string>, scope = 'rhino.global') {
   class Encryption {
     generateMac = (key: string, algorithm: string, data: string) => {
       expect(algorithm).toBe('HmacSHA256');
-      // Latin-1 on purpose: what the rule signs must not depend on how ServiceNow encodes text.
+      // Latin-1 on purpose: the signature of the rule must not depend on how ServiceNow encodes text.
       return createHmac('sha256', Buffer.from(key, 'base64')).update(data, 'latin1').digest('base64');
     };
   }

@@ -9,7 +9,7 @@ import { onTerminal, ROOT } from './command-line.ts';
 
 const FILE = 'workflows/triage-incident.yaml';
 const EVENT = 'events/servicenow-incident-p1.json';
-/** How long warm functions may keep an automation, and a little. */
+/** A little longer than warm functions cache an automation. */
 const EFFECTIVE_MS = 61_000;
 
 let host: TestHost;

@@ -14,7 +14,7 @@ const UNKNOWN = { code: 'OUTCOME_UNKNOWN' };
 
 type Failure = [what: string, fault: Fault, meaning: object];
 
-/** What may befall the call that has the effect, and what it means to a write; a read that failed may be asked again. */
+/** Faults of the call that has the effect, and the outcome of a write; a failed read may be repeated. */
 const ON_THE_WAY: Failure[] = [
   ['429 with Retry-After', { status: 429, retryAfterSeconds: 7, body: SAYS }, { ...LATER, retryAfterMs: 7_000 }],
   ['403', { status: 403, body: SAYS }, REFUSED],
@@ -22,14 +22,14 @@ const ON_THE_WAY: Failure[] = [
   ['a lost response', 'lost_answer', UNKNOWN],
   ['a truncated answer', 'truncated', UNKNOWN],
 ];
-/** What the answer alone decides, wherever it comes from. */
+/** Faults whose outcome depends on the response only, for every system. */
 const IN_THE_ANSWER: Failure[] = [
   ['401', { status: 401, body: SAYS }, REFUSED],
   ['422', { status: 422, body: SAYS }, REFUSED],
   ['500', { status: 500, body: SAYS }, UNKNOWN],
   ['200 with a body of another shape', { body: { [TARGET_CANARY]: TARGET_CANARY } }, UNKNOWN],
 ];
-/** Slack says no with status 200; from anybody else such a body says nothing. */
+/** Slack sends errors with status 200; for other systems such a body means nothing. */
 const ERROR_BODY = { ok: false, status: 'failure', error: TARGET_CANARY, message: TARGET_CANARY };
 
 /** The guarantees of every operation, checked with one example of each. */

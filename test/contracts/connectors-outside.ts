@@ -7,7 +7,7 @@ import { openWorld, type VendorJson } from '../local/simulators/world.ts';
 
 export type System = 'servicenow' | 'github' | 'slack' | 'pagerduty';
 
-/** What may befall the next call to a system; `body` alone acts and answers 200 with it. */
+/** Faults of the next call to a system. `body` alone: the call takes effect and gets 200 with this body. */
 export type Fault =
   | { status: number; retryAfterSeconds?: number; body?: unknown }
   | 'lost_answer'
@@ -31,7 +31,7 @@ export const SYS_ID = seededSysId('INC0010001');
 export const PROBLEM = seededSysId('PRB0040001');
 export const ISSUE = { owner: 'octo-org', repo: 'payments', number: 7 };
 
-/** Texts that no result and no error may hold: what we prove ourselves with, and what a target may say. */
+/** Texts that no result and no error may contain: the credential, and texts of the target. */
 export const CREDENTIAL_CANARY = 'CANARY-of-the-credential';
 export const TARGET_CANARY = 'CANARY-of-the-target';
 
@@ -52,7 +52,7 @@ function accessTo(baseUrl: (system: System) => string): Record<System, Access> {
   return { servicenow: one('servicenow'), github: one('github'), slack: one('slack'), pagerduty: one('pagerduty') };
 }
 
-/** In memory, behind a `fetch` of its own. */
+/** In memory, behind their own `fetch`. */
 export async function openFakeTargets(): Promise<Outside> {
   const outside = new FakeTargets(new FakeClock());
   vi.stubGlobal('fetch', outside.fetch);
@@ -92,7 +92,7 @@ export async function openSimulatedOutside(): Promise<Outside> {
   const ask: Outside['ask'] = async (system, method, path, body) =>
     (await world.ask(method, `/${system}${path}`, body, headers[system])).body;
   await ask('github', 'POST', '/repos/octo-org/payments/issues/7/labels', { labels: ['bug'] });
-  // A channel of the simulator comes to be with its first message.
+  // The simulator creates a channel with its first message.
   await ask('slack', 'POST', '/api/chat.postMessage', { channel: '#incidents', text: 'a first message' });
   return {
     access: accessTo((system) => `${world.url}/_sim/${system}`),

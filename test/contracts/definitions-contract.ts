@@ -7,7 +7,7 @@ import { Workflow } from '../../lambdas/workflow/workflow.ts';
 import { byTest } from '../fakes/by-test.ts';
 import { noise } from '../fakes/noise.ts';
 
-/** Even compressed, a few of these exceed the 1 MB that one answer of DynamoDB holds, and two exceed a row. */
+/** Even compressed, a few of these exceed the 1 MB of one DynamoDB response, and two exceed a row. */
 const LARGE_BYTES = 350_000;
 
 export function describeDefinitionsContract(
@@ -106,7 +106,7 @@ export function describeDefinitionsContract(
 
       it('have the newest version of each name, by name, from any name on', async () => {
         const tenant = newTenant();
-        // A name that begins another must not be taken for it, nor its versions for the other's.
+        // A name that is the beginning of another one has only its own versions.
         for (const name of ['b', 'a-b', 'a', 'a1', 'z'])
           await definitions.publishWorkflow(tenant, named(name), 1, byTest());
         for (const version of [2, 3]) {

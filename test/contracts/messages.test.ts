@@ -26,7 +26,7 @@ const steps = queue('steps');
 const seals = queue('seals');
 const follows = queue('follows');
 const approvalMachineArn = 'arn:aws:states:us-east-1:000000000000:stateMachine:approvals';
-/** Nobody answers: an execution stays open, as an approval does. */
+/** No task token is used: an execution stays open, like an approval without a decision. */
 const nobodyAnswers = {
   StartAt: 'Ask',
   States: {

@@ -6,11 +6,11 @@ import type { ApprovalFollow, ApprovalStart, DigestAsk, SealRequest } from '../f
 
 export interface OpenOutbox {
   outbox: OutboxDispatcher;
-  /** What the sealer would be handed. */
+  /** The messages to the sealer. */
   seals(): Promise<SealRequest[]>;
-  /** What the approval machine was started with, by execution. */
+  /** The inputs of the started approval executions, by name. */
   approvals(): Promise<ApprovalStart[]>;
-  /** What the approvals' follower would be handed. */
+  /** The messages to the function that publishes decisions. */
   follows(): Promise<ApprovalFollow[]>;
   /** The requests for digests. */
   digests(): Promise<DigestAsk[]>;

@@ -14,7 +14,7 @@ import { ChangeDraft } from './change-draft.ts';
 export const BY = { initiator: 'system', actor: 'contract' } as const;
 export const MINUTE_MS = 60_000;
 
-/** A store under test, with tenants and runs that no two tests share, so that all may share one table. */
+/** A store under test. Each test has its own tenants and runs, so all tests share one table. */
 export class RunStoreBench {
   readonly #store: () => RunStore;
   #tenants = 0;

@@ -6,7 +6,7 @@ import { EXAMINED_MAX } from '../../lambdas/run/run-store.ts';
 import { STORY_BEGINS_AT as AT } from '../fakes/fake-clock.ts';
 import { BY, intent, MINUTE_MS, type RunStoreBench } from './run-store-bench.ts';
 
-/** Places under the caps, and lists. */
+/** Slots and lists. */
 export function describeCapsAndLists(bench: RunStoreBench): void {
   const { newTenant, newRunId, begin, loaded, change, cancel } = bench;
 
@@ -242,7 +242,7 @@ export function describeCapsAndLists(bench: RunStoreBench): void {
       expect(await found({ overdue: true })).toEqual([]);
     });
 
-    it('leaves out what does not match, says how far it has searched, and goes on from there', async () => {
+    it('leaves out what does not match, says how far it has searched, and continues from there', async () => {
       const tenant = newTenant();
       const [first] = await Promise.all(
         Array.from({ length: EXAMINED_MAX + 20 }, (_, index) => begin({ tenant, at: later(AT, index) })),
@@ -262,7 +262,7 @@ export function describeCapsAndLists(bench: RunStoreBench): void {
       const some = await Promise.all(titles.map((title, index) => begin({ tenant, at: later(AT, index), title })));
       const hay = await Promise.all(
         Array.from({ length: EXAMINED_MAX + 20 }, (_, index) =>
-          // Three runs at a time: the time alone says not where a page ends.
+          // Three runs at a time: the time alone does not say where a page ends.
           begin({ tenant, at: later(AT, 10 + Math.floor(index / 3)), title: `Hay  ${index} of 120` }),
         ),
       );

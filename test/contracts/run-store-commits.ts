@@ -6,7 +6,7 @@ import { accepted } from '../fakes/story.ts';
 import { wholeRun } from '../fakes/whole-run.ts';
 import { held, intent, MINUTE_MS, type RunStoreBench } from './run-store-bench.ts';
 
-/** How runs come in and move. */
+/** Ingests and commits of runs. */
 export function describeCommits(bench: RunStoreBench): void {
   const { newTenant, newRunId, begin, loaded, change, cancel } = bench;
 
@@ -22,7 +22,7 @@ export function describeCommits(bench: RunStoreBench): void {
       expect(await bench.store.commit(made)).toEqual({ outcome: 'committed' });
       expect(await bench.store.load(run.tenant, rollback.runId)).toEqual({ run: rollback, trigger, steps: [] });
       expect(await bench.store.listCommits(run.tenant, rollback.runId, { after: 0, limit: 9 })).toEqual([commit]);
-      // The reply was lost: it is recognised as its own.
+      // The reply was lost: the store recognizes its own commit.
       expect(await bench.store.commit(made)).toEqual({ outcome: 'committed' });
     });
   });
@@ -175,8 +175,8 @@ export function describeCommits(bench: RunStoreBench): void {
       const run = await begin();
       const first = change(run).writeStep(held(0, 3), 'new').seal();
       await bench.store.commit(first);
-      const zombie = change(first.run).writeStep(held(0, 4), 2).seal();
-      expect(await bench.store.commit(zombie)).toEqual({ outcome: 'lost' });
+      const staleWorker = change(first.run).writeStep(held(0, 4), 2).seal();
+      expect(await bench.store.commit(staleWorker)).toEqual({ outcome: 'lost' });
       expect((await loaded(run)).run.seq).toBe(2);
       const holder = change(first.run).writeStep(held(0, 4), 3).seal();
       expect(await bench.store.commit(holder)).toEqual({ outcome: 'committed' });

@@ -10,7 +10,7 @@ export function describeReceiptsAndLeases(bench: RunStoreBench): void {
   const { newTenant, begin, loaded, change } = bench;
 
   describe('receipts', () => {
-    /** Another run of the same tenant has left this receipt behind. */
+    /** Another run of the same tenant has written this receipt. */
     async function rivalsWith(settled: (receipt: IntentReceipt) => Receipt): Promise<{ run: Run; held: Receipt }> {
       const other = await begin();
       const open = change(other).writeReceipt(intent(other), 'free').seal();
@@ -92,15 +92,15 @@ export function describeReceiptsAndLeases(bench: RunStoreBench): void {
         .writeReceipt(intent(run, { leaseVersion: 2 }), 'free')
         .seal();
       await bench.store.commit(first);
-      const zombie = change(first.run)
+      const staleWorker = change(first.run)
         .writeReceipt(succeeded(intent(run, { leaseVersion: 1 })), 'ours')
         .seal();
-      expect(await bench.store.commit(zombie)).toEqual({ outcome: 'lost' });
+      expect(await bench.store.commit(staleWorker)).toEqual({ outcome: 'lost' });
       expect(await bench.store.receipts(run.tenant, ['key'])).toMatchObject([{ outcome: 'intent', leaseVersion: 2 }]);
     });
 
     describe('that are changed as they were read', () => {
-      /** What a run that found the receipt may want to add to it, in a commit that does something else too. */
+      /** A change of the receipt by another run, in a commit with other changes. */
       const rest = (run: Run, found: Receipt) =>
         change(run)
           .writeStep(held(0), 'new')

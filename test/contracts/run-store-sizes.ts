@@ -8,7 +8,7 @@ import { accepted } from '../fakes/story.ts';
 import { wholeRun } from '../fakes/whole-run.ts';
 import { held, intent, type RunStoreBench, requested, succeeded } from './run-store-bench.ts';
 
-/** Letters whose row is too large even compressed, and letters of which a row holds one but not two. */
+/** Texts: one that exceeds a row even compressed, and one of which a row has space for one but not for two. */
 const TOO_MANY_LETTERS = 600_000;
 const MANY_LETTERS = 350_000;
 

@@ -51,17 +51,17 @@ import { describeRunStoreContract } from './run-store-contract.ts';
 import { openRunTable } from './run-table.ts';
 import { scheduleStoreContract } from './schedule-store-contract.ts';
 
-/** One engine and one table for all ports that live in it; the contracts keep out of each other's way. */
+/** One engine and one table for all ports; each contract uses its own tenants. */
 let run: Awaited<ReturnType<typeof openRunTable>>;
 beforeAll(async () => {
   run = await openRunTable();
 });
 afterAll(() => run.close());
 
-/** What we count a number as, which DynamoDB keeps shorter. */
+/** The size that we count for a number; DynamoDB stores most numbers in fewer bytes. */
 const COUNTED_TOO_MUCH_BYTES = 21;
 const close = async () => {};
-/** Conflicts of transactions are tried again at once: nothing else here would pass the time. */
+/** Conflicts of transactions are retried without a pause, because no clock advances here. */
 const pause = { random: () => 0, sleep: async () => {} };
 
 describeRunStoreContract('memory', async () => ({ store: new MemoryRunStore(), close }));

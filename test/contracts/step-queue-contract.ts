@@ -3,10 +3,10 @@ import { SENT_TOGETHER_MAX, type StepMessage, type StepQueue } from '../../lambd
 
 export interface OpenStepQueue {
   queue: StepQueue;
-  /** Takes out what can be received now. */
+  /** Receives the messages that are visible now. */
   receive(): Promise<StepMessage[]>;
   advance(byMs: number): void;
-  /** Time passes by itself too, so that no test can look right before a time. */
+  /** The real clock runs, so a test cannot check the moment right before a time. */
   clockRuns: boolean;
   close(): Promise<void>;
 }

@@ -54,7 +54,7 @@ async function held(): Promise<typeof bundle> {
   };
 }
 
-/** Both verifiers say the same. */
+/** Both verifiers return the same verdict. */
 function verdict(changes: Partial<typeof bundle> = {}) {
   const changed = { ...bundle, ...changes };
   const first = verifyBundle(changed);

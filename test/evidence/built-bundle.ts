@@ -8,7 +8,7 @@ export interface BundleContents extends WholeRun {
   receipts: Receipt[];
 }
 
-/** The document of a run whose rows are at hand. */
+/** The document of a run, made from its rows. */
 export function builtDocument(contents: BundleContents): Buffer {
   const draft = new BundleDraft();
   for (const row of rowsOf(contents)) draft.take(row);

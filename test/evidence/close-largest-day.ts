@@ -14,9 +14,9 @@ import { SeededSigner } from '../fakes/seeded-signer.ts';
 import { peakMemoryMib } from './peak-memory.ts';
 
 /**
- * A process of its own that closes two days of the largest size after each other, the second time with another closer's
- * document of the day and its signature already there, and prints how much memory it took at most. Rows are made when
- * they are asked for, so that what is measured is the closing.
+ * A separate process that closes two days of the largest size, the second time with the document and the signature of
+ * another closer already stored, and prints its peak memory. Rows are created when they are read, so that only the closing
+ * is measured.
  */
 const [, , COUNT = '200000'] = process.argv;
 const PAGE_BYTES = 1024 * 1024;
@@ -52,7 +52,7 @@ function page({ input }: QueryCommand) {
   return { Items, ...(index < Number(COUNT) && { LastEvaluatedKey: marshall({ next: index }) }) };
 }
 
-/** On disk: what a bucket holds is not the closer's memory. */
+/** On disk: the contents of a bucket do not count as memory of the closer. */
 const folder = mkdtempSync(join(tmpdir(), 'largest-day-'));
 const fileOf = (key: string) => join(folder, key.replaceAll('/', '_'));
 const store = {
@@ -78,7 +78,7 @@ const afterFirst = saved.get(keys.lastClosedLogKey(tenant).pk) as Item;
 now = Date.parse('2026-03-03T01:00:00.000Z');
 closed.push(...(await closeDays(closer, tenant)));
 const afterSecond = docOf<{ sha256: string }>(saved.get(keys.lastClosedLogKey(tenant).pk) as Item);
-// As if the closer had died before it could say that the second day is closed.
+// As if the closer had crashed before it recorded that the second day is closed.
 saved.set(keys.lastClosedLogKey(tenant).pk, afterFirst);
 const again = await closeDays(closer, tenant);
 const peakMib = peakMemoryMib();

@@ -17,7 +17,7 @@ const TERMS: AuditTerms = {
   through: '2026-03-03',
 };
 
-/** Three days: two bundles, none, one; and one more that is sealed on the fourth, which is not over. */
+/** Three days with two, no and one bundle; and one more bundle on the fourth day, which has not ended. */
 let logs: HeldFiles[];
 let bundles: HeldFiles[];
 beforeEach(async () => {
@@ -46,7 +46,7 @@ const changed = (held: HeldFiles[], name: string, change: (one: HeldFiles) => Pa
   held.map((each) => (each.name === name ? { ...each, ...change(each) } : each));
 const parse = ({ document }: HeldFiles) => DayLog.parse(JSON.parse(document.toString()));
 
-/** A log as somebody makes it who has a key, but perhaps not the right one. */
+/** A log that somebody made and signed with any key. */
 async function replaceLog(day: string, change: (log: DayLog) => DayLog, signer = SIGNER): Promise<void> {
   const old = logs.find(({ name }) => name === day) as HeldFiles;
   const log = change(parse(old));

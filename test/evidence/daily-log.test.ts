@@ -108,7 +108,7 @@ describe('closing a day', () => {
   });
 });
 
-/** Dies at a call, before or after it took effect. */
+/** Crashes at a call, before or after it took effect. */
 const diesAt =
   (call: number, when: 'before' | 'after'): Passage =>
   async (_name, run) => {
@@ -119,7 +119,7 @@ const diesAt =
     return result;
   };
 
-/** Closing these two days takes so many calls of rows and bucket. */
+/** The number of calls to rows and bucket that closing these two days takes. */
 const CALLS = 13;
 
 describe('a crash while a day is closed', () => {

@@ -12,7 +12,7 @@ import type { Step } from '../../lambdas/run/step.ts';
 import { STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
 import type { BundleContents } from './built-bundle.ts';
 
-/** Texts that people, systems and secrets left all over the story; none may be found in its evidence. */
+/** Texts of people, systems and secrets in all parts of the run. None may be in its evidence. */
 export const TEXT_CANARIES = [
   'CANARY-payload',
   'CANARY-title',
@@ -33,7 +33,7 @@ const ERROR = { code: 'TARGET_REFUSED', message: 'Slack says: CANARY-error' } as
 
 const ENRICHMENT = { title: 'CANARY-title', links: ['https://example.com/CANARY-title'] };
 
-/** Commits written down by the formula of docs/evidence-format.md, not by the engine's own code. */
+/** Commits that follow the formula of docs/evidence-format.md, not the code of the engine. */
 class Chronicle {
   readonly commits: Commit[] = [];
   #prevHash: string;
@@ -97,7 +97,7 @@ const BEFORE_THE_EDIT = sha256Hex('before the edit');
 export interface StoryOptions {
   tenant?: string;
   runId?: string;
-  /** More commits in the middle, as a run has that waits and tries again. */
+  /** More commits in the middle, as in a run that waits and retries. */
   heartbeats?: number;
 }
 

@@ -14,11 +14,11 @@ import { WorkQueue } from '../../lib/work-queue.ts';
 
 const { context } = JSON.parse(readFileSync(join(import.meta.dirname, '..', '..', 'cdk.json'), 'utf8'));
 
-/** What is deployed of evidence, with these keys. The code of functions is of no concern: any folder will do. */
+/** The evidence constructs with these keys. The code of the functions does not matter, so any folder is used. */
 function deployed(evidenceKeys: object[], besides: object = {}): Template {
   const settings = { kind: 'prod', tenants: ['acme'], evidenceRetentionDays: 30, evidenceKeys, ...besides };
   const config = readStageConfig('acme-prod', { 'acme-prod': settings });
-  // What the checks of the CDK find out, `cdk synth` finds out too; here they would take most of the time.
+  // Without the checks of the CDK: `cdk synth` has its own test, and they would take most of the time.
   vi.stubEnv('CDK_VALIDATION', 'false');
   const stack = new Stack(new App({ context }), 'Stack');
   const bundles = () => import.meta.dirname;

@@ -54,7 +54,7 @@ export class LoggedDays {
     this.#passage = passage;
   }
 
-  /** Enters the bundle that is there, or else one that stands in for it. */
+  /** Adds a log entry for the stored bundle, or for an invented one. */
   async seal(runId: string, { tenant = 'acme', at = new Date(this.clock.now()).toISOString() } = {}): Promise<void> {
     const key = `evidence/${tenant}/${runId}/bundle.json`;
     const standIn = Buffer.from(JSON.stringify({ run: { runId, completedAt: at } }));

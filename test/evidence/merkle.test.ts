@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { leafHash, merkleRoot } from '../../lambdas/evidence/daily-log/merkle.ts';
 
-/** The tree that Certificate Transparency's own implementations test themselves with: eight entries, and every root on the way. */
+/** The tree of the reference tests of Certificate Transparency: eight entries, and the root after each of them. */
 const ENTRIES = ['', '00', '10', '2021', '3031', '40414243', '5051525354555657', '606162636465666768696a6b6c6d6e6f'];
 const ROOTS = [
   'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855',

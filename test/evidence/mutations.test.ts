@@ -14,7 +14,7 @@ const MUTATIONS_TRIED = 10_000;
 const RESIGNED = 200;
 const VALID_TRIED = 60;
 
-/** A run in which everything happened, and one with a single write; and another, for parts that come from elsewhere. */
+/** A run with every kind of entry, one with a single write, and another one from which parts are copied. */
 let bundles: [HeldBundle, HeldBundle];
 let other: HeldBundle;
 beforeAll(async () => {
@@ -26,7 +26,7 @@ beforeAll(async () => {
 
 const isTheSame = (a: HeldBundle, b: HeldBundle) => a.document.equals(b.document) && a.envelope.equals(b.envelope);
 
-/** The short one more often: it takes a third of the time to verify. */
+/** The short one more often, because it verifies in a third of the time. */
 const which = fc.constantFrom<(0 | 1)[]>(0, 1, 1);
 const dice = fc.tuple(fc.nat(), fc.nat(), fc.nat());
 const ALL = { ...MUTATIONS, ...RESEALED_MUTATIONS };
@@ -87,7 +87,7 @@ async function resigned(document: Buffer, signer: SeededSigner): Promise<Buffer 
   try {
     return await signClaim(bundleClaim(document), signer);
   } catch {
-    // Not even a forger can sign what cannot be read.
+    // A document that cannot be read cannot be signed either.
     return undefined;
   }
 }

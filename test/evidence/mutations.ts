@@ -4,7 +4,7 @@ import type { HeldBundle } from '../../lambdas/evidence/verify/verify-bundle.ts'
 /** Random numbers that choose place and kind of the mutation. */
 export type Dice = readonly [number, number, number];
 
-/** What a mutation did: the bundle as it is now, and how the verifier must call the entry, where that is certain. */
+/** The mutated bundle and, where it is certain, the entry that the verifier must name. */
 export interface Mutated {
   bundle: HeldBundle;
   names?: string;
@@ -48,7 +48,7 @@ function withParts(bundle: HeldBundle, parts: Parts): HeldBundle {
   return { ...bundle, document: Buffer.from(`{${written.join(',')}}`) };
 }
 
-/** Changes a list of entries somewhere. */
+/** Changes a random list of entries. */
 const inList = (change: (list: readonly unknown[], at: number, to: number, others: readonly unknown[]) => unknown[]) =>
   function mutateList(bundle: HeldBundle, other: HeldBundle, [which, at, to]: Dice): Mutated {
     const document = parsed(bundle);
@@ -61,7 +61,7 @@ const inList = (change: (list: readonly unknown[], at: number, to: number, other
 
 type Path = readonly string[];
 
-/** The way to every object and array in the document, and to the document itself. */
+/** The path of every object and array in the document, and of the document itself. */
 const containers = memoized((bundle: HeldBundle): Path[] => containersIn(parsed(bundle), []));
 
 function containersIn(value: unknown, path: Path): Path[] {
@@ -69,7 +69,7 @@ function containersIn(value: unknown, path: Path): Path[] {
   return [path, ...Object.entries(value).flatMap(([key, each]) => containersIn(each, [...path, key]))];
 }
 
-/** Changes an object or array somewhere. */
+/** Changes a random object or array. */
 function inContainer(bundle: HeldBundle, die: number, change: (container: object) => object): HeldBundle {
   return withParts(bundle, changedAt(parsed(bundle), pick(containers(bundle), die), change) as Parts);
 }
@@ -89,13 +89,13 @@ const ONE_OF: Record<string, string> = {
   cost: 'cost',
 };
 
-/** The entry that a path leads into, in the verifier's words. */
+/** The name that the verifier has for the entry of a path. */
 function entryAt([section, index]: Path): string {
   const one = ONE_OF[String(section)];
   return one && index !== undefined ? `${one} ${Number(index) + 1}` : String(section);
 }
 
-/** Changes one value somewhere in the document; the verifier has to find the entry it is in. */
+/** Changes one random value of the document; the verifier must name its entry. */
 function editValue(bundle: HeldBundle, _other: HeldBundle, [where, which, how]: Dice): Mutated {
   const path = pick(containers(bundle), where);
   let names: string | undefined;
@@ -103,7 +103,7 @@ function editValue(bundle: HeldBundle, _other: HeldBundle, [where, which, how]: 
     const keys = Object.keys(container);
     if (keys.length === 0) return container;
     const key = pick(keys, which);
-    // A commit with another number stands in the place of another: then it is the place that is named.
+    // A commit with another number is in the position of another commit: the verifier names the position.
     if (path.length > 0 && key !== 'seq') names = entryAt([...path, key]);
     const value = edited((container as Record<string, unknown>)[key], how);
     return Array.isArray(container) ? container.with(Number(key), value) : { ...container, [key]: value };
@@ -142,7 +142,7 @@ function spliceSection(bundle: HeldBundle, other: HeldBundle, [where]: Dice): Mu
   return { bundle: withParts(bundle, { ...parsed(bundle), [section]: parsed(other)[section] }) };
 }
 
-/** As a forger would who knows the format: another statement in canonical form, in an envelope that is otherwise as it was. */
+/** Like an attacker who knows the format: another statement in canonical form, in an otherwise unchanged envelope. */
 function editStatement(bundle: HeldBundle, _other: HeldBundle, [where, which, how]: Dice): Mutated {
   const envelope = JSON.parse(bundle.envelope.toString());
   const statement = JSON.parse(Buffer.from(envelope.payload, 'base64').toString());

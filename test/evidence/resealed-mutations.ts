@@ -41,7 +41,7 @@ function placesIn(holder: object, name: string, path: string): Place[] {
   return Object.keys(value).flatMap((each) => placesIn(value, each, `${path}.${each}`));
 }
 
-/** Another value that could stand there just as well. */
+/** Another value that the format allows there. */
 function likely(value: unknown): unknown {
   if (typeof value === 'number') return value + 1;
   if (typeof value === 'boolean') return !value;
@@ -91,7 +91,7 @@ const resealingList = (change: (list: unknown[], at: number, to: number) => unkn
     change(list, at % list.length, to % list.length);
   });
 
-/** The key of such a write may have passed to another run, which shows the receipt instead. */
+/** Another run may have the key of such a write since, and the receipt is of that run. */
 const mayBeMissing = (entry: unknown) => ['failed', 'reversed'].includes(String(Object(entry).outcome));
 
 export const RESEALED_MUTATIONS: Record<string, Mutation> = {

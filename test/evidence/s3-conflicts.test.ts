@@ -12,7 +12,7 @@ const DENIED = { status: 403, code: 'AccessDenied' };
 let server: Server | undefined;
 afterEach(() => server?.close());
 
-/** A bucket that gives these answers, then takes what it is sent. */
+/** A bucket with these responses, which accepts all later requests. */
 async function storeAnswering(...answers: { status: number; code: string }[]) {
   const requests: { ifNoneMatch: unknown; body: string }[] = [];
   const listening = createServer(async (request, response) => {

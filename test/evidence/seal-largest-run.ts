@@ -14,8 +14,8 @@ import { SeededSigner } from '../fakes/seeded-signer.ts';
 import { peakMemoryMib } from './peak-memory.ts';
 
 /**
- * A process of its own that seals the largest run there can be, and prints what it wrote and how much memory it took at
- * most. Rows are made when they are asked for, so that what is measured is the sealing.
+ * A separate process that seals the largest possible run, and prints what it wrote and its peak memory. Rows are created
+ * when they are read, so that only the sealing is measured.
  */
 const [, , STEPS = '1000', OUTPUT_BYTES = String(60 * 1024)] = process.argv;
 const PAGE_BYTES = 1024 * 1024;
@@ -75,7 +75,7 @@ function* items(): Generator<Item> {
 
 const unread = items();
 
-/** Answers one reader, page after page. */
+/** Returns the rows of one reader, page by page. */
 const client = {
   async send(command: { input: QueryCommandInput }) {
     await setImmediate();

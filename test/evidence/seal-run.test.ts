@@ -42,7 +42,7 @@ function seal(message: StepMessage, runs: Partial<RunStore> = {}, store = shop.e
   return sealRun({ runs: { ...bound, ...runs }, store, exports, signer, clock, log }, { entryId, ...message });
 }
 
-/** What an auditor says of the bundle that is there. */
+/** The verdict of an auditor on the stored bundle. */
 async function verdict(store = shop.evidence) {
   const [document, envelope] = [await store.get(DOCUMENT), await store.get(ENVELOPE)];
   return verifyBundle({ document, envelope, keys: [trustedKey(shop.signer.publicKey)] });

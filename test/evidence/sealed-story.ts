@@ -12,7 +12,7 @@ export const CANARIES = [
   'CANARY-signal',
 ];
 
-/** A trigger full of canaries, for a workflow that carries them on into inputs, outputs and writes. */
+/** A trigger with canaries in all texts, for a workflow that passes them to inputs, outputs and writes. */
 export const TRIGGER_WITH_TEXTS = {
   fields: { title: 'CANARY-title', actor: 'CANARY-actor', number: 7 },
   payload: { text: 'CANARY-payload', 'CANARY-property of a person': 'CANARY-payload' },

@@ -46,7 +46,7 @@ const FIELDS = {
 };
 type Kind = keyof typeof FIELDS;
 
-/** What is under a name of an entry, where it is an object or a list of objects. */
+/** The fields of nested objects, and of lists of objects, by name. */
 const INNER: Partial<Record<Kind, Record<string, Kind>>> = {
   document: {
     ...{ run: 'run', trigger: 'trigger', steps: 'step', decisions: 'decision', approvals: 'approval' },

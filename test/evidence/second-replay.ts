@@ -33,7 +33,7 @@ export function matchesCommits(document: Json): boolean {
 
 type Expected = { [name: string]: Json | Expected | Expected[] | undefined };
 
-/** Whether everything that is history is shown just so; undefined: absent. */
+/** Whether the entry has exactly these values; undefined: the field is absent. */
 function shows(shown: Json, expected: Expected): boolean {
   return Object.entries(expected).every(([name, value]) => isAs((shown as Fields)[name], value));
 }
@@ -95,7 +95,7 @@ function expectedTrigger({ events }: History): Expected {
   return { source, event, receivedAt: saidAt, payload: digest(triggerHash) };
 }
 
-/** Everything that happened to a step: what has its index, and the writes that stand beside its claims and successes. */
+/** The events of a step: those with its index, and the events of writes next to its claims and successes. */
 function storyOf({ events }: History, index: Json): Event[] {
   const own = events.filter((event) => event.index === index && event.step !== undefined);
   const claims = own.filter(({ type }) => type === 'step.claimed').map(({ place }) => events[place + 1]);
@@ -108,7 +108,7 @@ function storyOf({ events }: History, index: Json): Event[] {
   return [...own, ...beside].sort((a, b) => a.place - b.place);
 }
 
-/** The claim of a step as it stands at the end of this story. */
+/** The last claim of a step in these events. */
 function claimIn(story: Event[]): Event | undefined {
   const claim = lastOf(story, 'step.claimed');
   const ENDED_BY = ['policy.decided', 'step.retry_scheduled', 'step.retry_requested', 'write.reused'];
@@ -311,7 +311,7 @@ function expectedPhase(phase: unknown, edit: Event | undefined): Expected | unde
   } as Expected;
 }
 
-/** The entries that only gather what others say. */
+/** The entries that are computed from other entries. */
 function gathers(document: Json, { events, runId }: History): boolean {
   const decisions = events
     .filter(({ type }) => type === 'policy.decided')

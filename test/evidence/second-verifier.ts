@@ -4,8 +4,8 @@ import { matchesCommits } from './second-replay.ts';
 
 /**
  * A second verifier, written from docs/evidence-format.md and docs/evidence-log.md alone and sharing no code with the
- * first: if both say the same of the vectors, the documents say enough. It finds that something is wrong; naming it well
- * is the first one's work.
+ * first: if both agree on the vectors, the documents are complete. It only finds that something is wrong; the first one
+ * also names it.
  */
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
 export type Fields = { [name: string]: Json };
@@ -18,7 +18,7 @@ const LOG_TYPE = 'https://countersign.dev/evidence-log/v1';
 
 export const sha256 = (data: string | Buffer) => createHash('sha256').update(data).digest('hex');
 
-/** "Canonical form": for what a bundle holds, ECMAScript's own spelling of strings and numbers, and sorted names. */
+/** "Canonical form": for the values of a bundle, strings and numbers as ECMAScript writes them, and sorted names. */
 export function canonical(value: Json): string {
   if (value === null || typeof value !== 'object') return JSON.stringify(value);
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
@@ -34,7 +34,7 @@ const namesOf = (value: Json | undefined) =>
     .sort()
     .join();
 
-/** Whether all checks hold; a check that throws does not. */
+/** Whether all checks succeed; a check that throws fails. */
 function holds(...checks: (() => boolean)[]): boolean {
   try {
     return checks.every((check) => check());

@@ -32,7 +32,7 @@ const ApiActivity = z.looseObject({
 });
 const events = lines.slice(0, -1).map((line) => ApiActivity.parse(JSON.parse(line)));
 
-/** What the export says of a commit with just this in it. */
+/** The exported line of a commit with only these events. */
 function exported(...of: CommitEvent[]) {
   const commit: Commit = { seq: 2, prevHash: 'a', at: '2026-01-02T03:04:05.678Z', events: of, hash: 'b' };
   return ApiActivity.parse(JSON.parse(siemLines(run, [commit]).toString()));

@@ -11,10 +11,10 @@ export const other = parsedDocument(await sealedBundle({ runId: 'run_00000002' }
 
 type Change = (document: EvidenceDocument) => unknown;
 
-/** What is done to a document, and how the verifier must call it. */
+/** A change of a document, and the problem that the verifier must report. */
 export type Case = [what: string, change: Change, expected: { entry: string; problem: RegExp }];
 
-/** The bundle with its document changed and written canonically again, as somebody would who knows the format. */
+/** The bundle with a changed document in canonical form, as an attacker who knows the format would write it. */
 export function changed(change: Change): HeldBundle {
   const document = parsedDocument(bundle);
   change(document);

@@ -24,7 +24,7 @@ const verdictOn = (held: Held, key = publicKey) =>
     keys: trustedKeys(key),
   });
 
-/** Both verifiers' word on a log. */
+/** The verdicts of both verifiers on a log. */
 function logVerdicts(held: Held): [problem: string | undefined, isGenuine: boolean] {
   const files = { document: Buffer.from(held.document), envelope: Buffer.from(held.envelope) };
   const read = readLog({ tenant: 'acme', name: '2026-03-02', ...files }, trustedKeys(publicKey));
@@ -68,7 +68,7 @@ describe('the test vectors of the format', () => {
   it.each(vectors.resigned)('are $verdict for both verifiers despite a signature of the right key: $what', (vector) => {
     const { patch, keepsIndex, write: [from = '', to = ''] = [], envelope: resigned, verdict, entry } = vector;
     const text = canonical(patched(document, patch as Operation[], keepsIndex)).replace(from, to);
-    // It is the very document that was signed: only its content can give it away.
+    // The document is the signed one, so only its content shows the problem.
     expect(String(Buffer.from(JSON.parse(resigned).payload, 'base64'))).toContain(sha256(text));
     expect(isGenuine(text, resigned, publicKey)).toBe(false);
     expect(verdictOn({ document: text, envelope: resigned })).toMatchObject(
@@ -105,7 +105,7 @@ describe('the test vectors of addenda', () => {
     addenda: Held[];
   }
 
-  /** Both verifiers' word on a bundle with its addenda. */
+  /** The verdicts of both verifiers on a bundle with its addenda. */
   function verdicts({ document, envelope, addenda }: WithAddenda): [verdict: string, isGenuine: boolean] {
     const verdict = verifyBundle({
       document: Buffer.from(document),

@@ -16,7 +16,7 @@ const [RUN, TRIGGER, STEP, RECEIPT, APPROVAL] = [
   'approval 1 (assign)',
 ];
 
-/** A field of an entry, and what it is made to say although the commits say otherwise. */
+/** A field of an entry, and a value for it that contradicts the commits. */
 type Retold = [entry: string, field: string, value: unknown, of: (document: EvidenceDocument) => Entry];
 
 const runOf = ({ run }: EvidenceDocument) => run;

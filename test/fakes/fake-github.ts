@@ -11,9 +11,9 @@ interface Comment {
   updated_at: string;
 }
 
-/** GitHub as far as the connector speaks to it: labels, assignees and comments of issues, and statuses of commits. */
+/** The parts of GitHub that the connector uses: labels, assignees and comments of issues, and statuses of commits. */
 export class FakeGitHub {
-  /** By `owner/repo#number`; an issue is there if it is here. */
+  /** By `owner/repo#number`; other issues do not exist. */
   readonly issueLabels = new Map<string, string[]>();
   readonly #assignees = new Map<string, string[]>();
   readonly #states = new Map<string, { state: string; state_reason: string | null }>();

@@ -9,10 +9,10 @@ export const ALLOWED: PolicyDecision = {
   reasons: [],
 };
 
-/** Decides as a test says, by default yes, and remembers what it was asked and how. */
+/** Decides as a test says, by default `allow`, and records the requests. */
 export class FakePolicy implements Policy {
   readonly asked: { request: PolicyRequest; fresh: boolean }[] = [];
-  /** May be exchanged in the middle of a story. */
+  /** A test may replace it at any time. */
   decision: (request: PolicyRequest) => PolicyDecision;
 
   /** As for policies that mention the values before a write. */

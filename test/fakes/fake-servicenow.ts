@@ -3,13 +3,13 @@ import type { FakeAnswer, FakeRequest } from './fake-targets.ts';
 export interface Incident {
   fields: Record<string, string>;
   workNotes: string[];
-  /** An ACL forbids to write notes: they are dropped without a word. */
+  /** An ACL forbids to write notes: they are dropped without an error. */
   dropsNotes?: true;
   /** An ACL forbids to read them: the journal counts them, and lists none. */
   hidesNotes?: true;
 }
 
-/** ServiceNow as far as the connector speaks to it: incidents, and the journal of their work notes. */
+/** The parts of ServiceNow that the connector uses: incidents, and the journal of their work notes. */
 export class FakeServiceNow {
   readonly incidents = new Map<string, Incident>();
   /** Of other tables, by table and sys_id. */

@@ -10,7 +10,7 @@ export interface SlackMessage {
   metadata?: unknown;
 }
 
-/** Slack as far as the connector speaks to it. Takes a channel's name where a message is posted, elsewhere only its id. */
+/** The parts of Slack that the connector uses. A post accepts the name of a channel, other calls only its id. */
 export class FakeSlack {
   /** By name, `#incidents`. */
   readonly channels = new Map<string, SlackMessage[]>();

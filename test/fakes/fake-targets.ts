@@ -13,14 +13,14 @@ export interface OutsideCall {
   body: unknown;
 }
 
-/** What becomes of the next call of a name. `lost_answer` acts and says nothing; `lost_request` never arrives. */
+/** The fault of a call. `lost_answer`: it takes effect without a response. `lost_request`: it never arrives. */
 export type TargetFault =
   | { status: number; retryAfterSeconds?: number; body?: unknown }
   | 'unreachable'
   | 'lost_request'
   | 'lost_answer'
   | 'truncated'
-  /** It acts, and answers 200 with this instead. */
+  /** It takes effect, and the response is 200 with this body. */
   | { body: unknown };
 
 export interface FakeRequest {
@@ -36,8 +36,8 @@ export type FakeAnswer = { status: number; body: unknown; headers?: Record<strin
 type System = 'servicenow' | 'github' | 'slack' | 'pagerduty' | 'http';
 
 /**
- * The systems outside as far as the connectors speak to them, behind a `fetch` of its own: no sockets, no time, so that
- * a whole run can be repeated exactly. The contract of the connectors holds it to what the simulators do.
+ * The targets in memory, behind their own `fetch`: without sockets and real time, so that a whole run can be repeated
+ * exactly. The contract test of the connectors ensures that they behave like the simulators.
  */
 export class FakeTargets {
   readonly calls: OutsideCall[] = [];
@@ -85,7 +85,7 @@ export class FakeTargets {
     };
   }
 
-  /** The next call of this name (`POST slack`) suffers this; several are suffered in order. */
+  /** The next call of this name (`POST slack`) gets this fault; several faults apply in order. */
   next(name: string, ...faults: TargetFault[]): void {
     this.#faults.push(...faults.map((fault) => ({ name, fault })));
   }
@@ -122,7 +122,7 @@ export class FakeTargets {
   #system(host: string): { answer(request: FakeRequest): FakeAnswer } {
     if (host === 'servicenow') return this.#servicenow;
     if (host === 'github') return this.#github;
-    // Of what an `http.request` does, only its target knows: the calls themselves are all there is to see.
+    // Only the target knows the effect of an `http.request`, so tests can only see the calls.
     if (HOOKS_HOST.startsWith(host)) return { answer: () => ({ status: 200, body: { accepted: true } }) };
     return host === 'slack' ? this.#slack : this.#pagerduty;
   }

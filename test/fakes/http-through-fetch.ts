@@ -9,8 +9,8 @@ export const HOOKS_HOST = '127.0.0.1:8443';
 type Code = { code?: unknown };
 
 /**
- * `http.request` and `http.get` use Node's client, not `fetch`. Their requests to `HOOKS_URL` go through the `fetch`
- * is now, so that the same fake systems, faults and virtual time hold for them. Gives back the way to undo it.
+ * `http.request` and `http.get` use Node's client, not `fetch`. This sends their requests to `HOOKS_URL` through the current
+ * `fetch`, so that the same fake targets, faults and virtual time apply to them. Returns a function that undoes it.
  */
 export function sendHttpThroughFetch(): () => void {
   const { request } = http;

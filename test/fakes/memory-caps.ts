@@ -2,7 +2,7 @@ import type { CapWrite } from '../../lambdas/run/caps.ts';
 import type { Slot } from '../../lambdas/run/run.ts';
 import { MemoryRows, type RowWrite, write } from './memory-rows.ts';
 
-/** How many runs a shard's counter says are running, in all and by workspace. */
+/** The counter of a shard: the number of running runs, in total and by workspace. */
 export interface SlotCounter {
   tenant: string;
   shard: number;
@@ -11,7 +11,7 @@ export interface SlotCounter {
   workspaces: Record<string, number>;
 }
 
-/** Counters and locks under the caps, with the conditions that DynamoDB puts on them. */
+/** Counters of slots and concurrency keys, with the same conditions as in DynamoDB. */
 export class MemoryCaps {
   readonly #slots = new MemoryRows<SlotCounter>();
   readonly #starts = new MemoryRows<{ starts: number }>();
@@ -37,7 +37,7 @@ export class MemoryCaps {
     }
   }
 
-  /** What the counters of the first `shards` shards say about each workspace. */
+  /** The running runs of each workspace, from the counters of the first `shards` shards. */
   running(tenant: string, shards: number): Record<string, number> {
     const running: Record<string, number> = {};
     for (const counter of this.#slots.peekPartition(tenant)) {

@@ -20,7 +20,7 @@ import { MemoryRows } from './memory-rows.ts';
 const workflowOf = (tenant: string, name: string) => `${tenant}#${name}`;
 const padded = (version: number) => String(version).padStart(6, '0');
 
-/** Tests that do not care who defines something need not say it. */
+/** The author is optional in tests. */
 export class MemoryDefinitions extends MemoryChanges implements Definitions {
   readonly #settings = new MemoryRows<TenantSettings>();
   readonly #issuers = new MemoryRows<StageIssuer>();

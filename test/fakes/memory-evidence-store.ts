@@ -25,7 +25,7 @@ export class MemoryEvidenceStore implements EvidenceStore {
     });
   }
 
-  /** What is there now, for tests that look without asking. */
+  /** The stored content, read without a call that a fault could affect. */
   peek(key: string): Buffer | undefined {
     return this.#objects.get(key);
   }

@@ -26,7 +26,7 @@ export type DigestAsk = ApprovalFollow & { kind: 'list_overdue' | 'repeat_digest
 
 export type ApprovalStart = ApprovalFollow & z.infer<typeof ApprovalClocks>;
 
-/** Stands for the queues and the approval machine: requests pile up, an approval starts once by its name. */
+/** Replaces the queues and the approval state machine: collects messages; an approval starts once for each name. */
 export class MemoryOutbox implements OutboxDispatcher {
   readonly #passage: Passage;
   readonly #approvals = new Map<string, ApprovalStart>();
@@ -64,12 +64,12 @@ export class MemoryOutbox implements OutboxDispatcher {
     });
   }
 
-  /** Takes out the requests to seal. */
+  /** Removes and returns the messages to the sealer. */
   receiveSeals(): SealRequest[] {
     return this.#seals.splice(0);
   }
 
-  /** Takes out the requests to show, and wake, what follows from changed approvals. */
+  /** Removes and returns the messages about changed approvals. */
   receiveFollows(): ApprovalFollow[] {
     return this.#follows.splice(0);
   }

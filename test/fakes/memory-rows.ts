@@ -18,7 +18,7 @@ export class MemoryRows<T> {
     return [...this.peekAll()].map(copy);
   }
 
-  /** The row itself, for those who only look: copies of everything would be most of a simulation's work. */
+  /** The row itself, for readers that do not change it: copying would be most of a simulation's work. */
   peek(partition: string, sort = ''): T | undefined {
     return this.#partitions.get(partition)?.get(sort);
   }
@@ -41,7 +41,7 @@ export class MemoryRows<T> {
   }
 }
 
-/** Documents are JSON: undefined fields are gone after a copy, as they are after DynamoDB. */
+/** Documents are JSON: a copy has no undefined fields, as in DynamoDB. */
 export function copy<T>(value: T): T {
   return value === undefined ? value : JSON.parse(JSON.stringify(value));
 }
@@ -49,7 +49,7 @@ export function copy<T>(value: T): T {
 /** Rows up to this are counted as their text: compressing them all would be most of a simulation's work. */
 const SMALL_LETTERS = 10_000;
 
-/** What a row takes in DynamoDB; what no row can hold is refused as it is there. */
+/** The size of a row in DynamoDB. A row that is too large is refused as there. */
 function bytesOf(partition: string, sort: string, row: unknown): number {
   if (row === undefined) return 0;
   const text = JSON.stringify(row);
@@ -57,7 +57,7 @@ function bytesOf(partition: string, sort: string, row: unknown): number {
   return itemBytes(toItem({ pk: partition, sk: sort }, row as object));
 }
 
-/** A write that happens only if its row, as it is now, allows it; without a document it deletes. */
+/** A write with a condition on the current row; without a document it deletes the row. */
 export interface RowWrite {
   row: string;
   bytes: number;

@@ -89,7 +89,7 @@ export class MemoryRunStore implements RunStore {
     this.#duePageMax = duePageMax;
   }
 
-  /** What is in the store now, for tests that look without asking. */
+  /** The stored rows, read without a call that a fault could affect. */
   readonly inside = {
     runs: () => this.#runs.peekAll(),
     run: (tenant: string, runId: string) => this.#runs.peek(runOf(tenant, runId)),
@@ -107,7 +107,7 @@ export class MemoryRunStore implements RunStore {
     caps: this.#caps as Pick<MemoryCaps, 'counters' | 'holder' | 'holders'>,
   };
 
-  /** The choke point: every call of every caller passes here, and takes effect within one turn of the event loop. */
+  /** Every call passes here, and takes effect within one turn of the event loop. */
   protected async operation<T>(name: string, run: () => T): Promise<T> {
     return this.#passage(name, async () => run());
   }
@@ -255,7 +255,7 @@ export class MemoryRunStore implements RunStore {
       const read = candidates.slice(0, readMax);
       const matching = read.filter((run) => matchesFilter(run, filter));
       const items = matching.slice(0, limit).map(copy);
-      // As DynamoDB does: a full page says how to go on, even if nothing follows.
+      // As DynamoDB does: a full page has a cursor, even if nothing follows.
       const lastExamined = examined.length === examinedMax ? examined.at(-1) : undefined;
       const lastRead = read.length < candidates.length ? read.at(-1) : lastExamined;
       const last = items.length < matching.length ? items.at(-1) : lastRead;
@@ -377,7 +377,7 @@ export class MemoryRunStore implements RunStore {
     );
   }
 
-  /** As DynamoDB's index: pages that end before everything was given, the longest due first. */
+  /** Like the index in DynamoDB: in pages, the item that is due longest first. */
   due(shard: number, now: string, { limit, after }: { limit: number; after?: string }): Promise<Page<DueItem>> {
     return this.operation('due', () => {
       const idOf = (item: DueItem) =>

@@ -69,7 +69,7 @@ export class MemorySchedules implements ScheduleStore {
     });
   }
 
-  /** Deletes a schedule without a trace, and returns it as it was. */
+  /** Deletes a schedule without an entry in the history, and returns it. */
   drop(tenant: string, name: string): ScheduleWithState | undefined {
     const found = this.#read(tenant, name);
     this.#schedules.set(tenant, name, undefined);

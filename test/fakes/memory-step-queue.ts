@@ -2,7 +2,7 @@ import type { Clock } from '../../lambdas/entry/ports.ts';
 import type { StepMessage, StepQueue } from '../../lambdas/run-changes/step-queue.ts';
 import { type Passage, undisturbed } from './passage.ts';
 
-/** Remembers every message with the time from which it may be received. */
+/** Stores every message with the time from which it may be received. */
 export class MemoryStepQueue implements StepQueue {
   readonly #clock: Clock;
   readonly #passage: Passage;
@@ -19,13 +19,13 @@ export class MemoryStepQueue implements StepQueue {
     });
   }
 
-  /** Each message meets its own fate. */
+  /** Each message can have its own fault. */
   async sendTogether<Message extends StepMessage>(messages: readonly Message[]): Promise<Message[]> {
     const sends = await Promise.allSettled(messages.map(({ tenant, runId }) => this.send({ tenant, runId })));
     return messages.filter((_, index) => sends[index]?.status === 'rejected');
   }
 
-  /** Takes out what may be received now, oldest first. */
+  /** Removes and returns the messages that may be received now, oldest first. */
   receive(): StepMessage[] {
     const due = this.#waiting.filter(({ dueMs }) => dueMs <= this.#clock.now());
     this.#waiting = this.#waiting.filter((entry) => !due.includes(entry));

@@ -1,7 +1,7 @@
 import { evaluate } from '../../lambdas/workflow/expressions/evaluate.ts';
 import type { Evaluation, Expressions } from '../../lambdas/workflow/expressions/expressions.ts';
 
-/** Evaluates every expression here, one after the other: what a simulation repeats exactly. */
+/** Evaluates every expression in this thread, one after the other, so that a simulation can be repeated exactly. */
 export class OwnThreadExpressions implements Expressions {
   readonly #now: () => number;
 

@@ -1,6 +1,6 @@
 /**
- * Everything a fake does for its caller passes here: the one place where a simulation can delay, lose, repeat or refuse.
- * The name says what passes: `commit`, `queue.send`, `PATCH servicenow`.
+ * Wraps every call to a fake, so that a test can delay, lose, repeat or refuse it. The name identifies the call: `commit`,
+ * `queue.send`, `PATCH servicenow`.
  */
 export type Passage = <T>(name: string, run: () => Promise<T>) => Promise<T>;
 

@@ -2,7 +2,7 @@ import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign } f
 import type { Signer } from '../../lambdas/evidence/evidence-store.ts';
 import { type TrustedKey, trustedKey } from '../../lambdas/evidence/verify/trusted-keys.ts';
 
-/** What stands before the 32 secret bytes of an Ed25519 key in PKCS #8 (RFC 8410). */
+/** The bytes before the 32 secret bytes of an Ed25519 key in PKCS #8 (RFC 8410). */
 const PKCS8_ED25519_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
 
 /** A real Ed25519 key, the same for the same seed. */

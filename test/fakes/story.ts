@@ -6,7 +6,7 @@ import { type ActiveRun, RUN_DEADLINE_MS, RUN_SCHEMA_VERSION, type Trigger } fro
 import type { Ingest } from '../../lambdas/run/run-store.ts';
 import { STORY_BEGINS_AT } from './fake-clock.ts';
 
-/** A run as intake leaves it: accepted, queued, with its first commit. */
+/** A run that intake has accepted: queued, with its first commit. */
 export interface Accepted {
   run: ActiveRun;
   commit: Commit;
@@ -78,7 +78,7 @@ export function accepted(options: AcceptedOptions = {}): Accepted {
   return { run, commit, trigger, ingest: { records: [record], trigger, runs: [{ run, commit }], at } };
 }
 
-/** An approval as a gate opens it. */
+/** An approval that was just requested. */
 export function requestedApproval(
   { tenant, runId }: { tenant: string; runId: string },
   differing: Partial<Approval> = {},

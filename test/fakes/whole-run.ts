@@ -2,7 +2,7 @@ import type { Approval } from '../../lambdas/run/approval.ts';
 import type { Commit } from '../../lambdas/run/commit.ts';
 import type { LoadedRun, RunReads, RunRow } from '../../lambdas/run/run-store.ts';
 
-/** A run with every commit, in order, and every approval it ever asked for. */
+/** A run with all its commits, in order, and all its approvals. */
 export interface WholeRun extends LoadedRun {
   commits: Commit[];
   approvals: Approval[];

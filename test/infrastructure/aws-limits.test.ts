@@ -6,7 +6,7 @@ import { type Assembly, synthesize } from '../../local/template/synthesize.ts';
 import { type ResolvedStack, resolveTemplate } from '../../local/template/template.ts';
 import { temporaryFolder } from '../local/cloud/wire.ts';
 
-/** Names of regions and accounts differ in length, so nothing may use a limit up completely. */
+/** Names of regions and accounts differ in length, so nothing may use a limit completely. */
 const USABLE = 0.9;
 
 const letters = (count: number, from: string) =>

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { wildcardMatches } from '../../local/iam/conditions.ts';
 import { STAGES, synthesized } from './synthesized.ts';
 
-/** What AWS gives no narrower way for, and what is named after things that do not exist yet. */
+/** Permissions that AWS cannot narrow, and permissions for objects that do not exist yet. */
 const WILDCARDS: Record<string, RegExp> = {
   ApprovalFlowMachineRole: /^(logs|xray):/,
   EvidenceVaultSealRole: /^s3:(Put|Get)Object$/,
@@ -205,7 +205,7 @@ describe.each(STAGES)('in stage %s', (stage) => {
       ApprovalFlowHoldRole: ['MessagingSecrets'],
       ApprovalFlowFollowRole: ['MessagingSecrets'],
       WorkerStepRole: ['ConnectionSecrets', 'MessagingSecrets'],
-      // A plan reads what it is given to read with, never what writes.
+      // A plan uses credentials that can only read.
       DefinitionsApiPlanRole: ['DefinitionsApiPlanSecrets'],
       ApiBulkRole: ['KeyedRoutesCursorSecret'],
       ApiRunsRole: ['KeyedRoutesCursorSecret'],

@@ -234,7 +234,7 @@ describe.each(STAGES)('in stage %s', (stage) => {
       const redrive = stack.byArn(String(EventSourceArn))?.properties.RedrivePolicy as { deadLetterTargetArn: string };
       const deadLetters = stack.byArn(redrive.deadLetterTargetArn);
       expect(deadLetters?.type).toBe('AWS::SQS::Queue');
-      // Looked at by people: it must outlast a long weekend and then some.
+      // People read dead letters, so they must be retained for longer than a long weekend.
       expect(deadLetters?.properties.MessageRetentionPeriod).toBe(14 * 24 * 3600);
     }
   });

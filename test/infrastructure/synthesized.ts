@@ -6,7 +6,7 @@ export const STAGES = ['local', 'acme-prod'] as const;
 export type Stage = (typeof STAGES)[number];
 
 export interface Statement {
-  /** The logical id of the role that holds it. */
+  /** The logical id of its role. */
   role: string;
   actions: string[];
   resources: string[];
@@ -21,7 +21,7 @@ export function synthesized(stage: Stage) {
   return { template, stack, properties, statements: statementsOf(template, stack) };
 }
 
-/** Every statement of every role that allows something, whichever policy it stands in. */
+/** Every statement of every role that allows something, in any policy. */
 function statementsOf(template: CloudFormationTemplate, stack: ReturnType<typeof resolveTemplate>): Statement[] {
   const inline = stack.ofType('AWS::IAM::Role').flatMap(({ logicalId, properties }) => {
     if (properties.ManagedPolicyArns) throw new Error(`${logicalId} has managed policies, which nobody here checks`);

@@ -136,7 +136,7 @@ describe('in Slack', () => {
 });
 
 it('40 fields of 3,000 Hebrew letters are shown, edited in Slack and written', async () => {
-  // As good as random, so that no row is small because its text repeats.
+  // Like random text, so that no row is small because its text repeats.
   const hebrew = (seed: number) => {
     const bytes = Array.from({ length: 94 }, (_each, block) =>
       createHash('sha256').update(`${seed} ${block}`).digest(),

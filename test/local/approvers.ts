@@ -55,7 +55,7 @@ export class Approvers {
     return this.#person('_click', { user, channel: card?.channel, ts: card?.ts, action_id });
   }
 
-  /** Writes this into the first field of an open modal, and sends it with the others as they are. */
+  /** Fills in the first field of an open modal, and submits it with the other fields unchanged. */
   fillIn({ id, user, view }: OpenModal, text: string) {
     const typed = view.blocks.flatMap(({ block_id, element }) => (element ? [{ block_id, ...element }] : []));
     const values = Object.fromEntries(

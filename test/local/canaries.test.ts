@@ -41,7 +41,7 @@ const ISSUE = { owner: 'octo-org', repo: 'payments', number: '{% trigger.number 
 
 let host: TestHost;
 let people: Approvers;
-/** The runs of each story, and everything that is stored or shown after all of them. */
+/** The runs, and everything that is stored or shown after all of them. */
 const runs: Record<string, ShownRun> = {};
 let approvalId: string;
 let stored: Stored[];
@@ -73,7 +73,7 @@ async function publishStories(): Promise<void> {
   const sysId = 'a'.repeat(32);
   const invalid = { id: 'invalid', tool: 'servicenow.incident.update', with: { sysId, fields } };
   await publish(host, { name: 'invalid', event: 'issues.edited', steps: [invalid] });
-  // A filter that fails over somebody's text starts no run, and says so in the log.
+  // A filter that fails on a text starts no run, and the log says so.
   await host.request('PUT', '/api/v1/automations/filtered', {
     headers: { 'x-api-key': 'local-owner-key' },
     body: JSON.stringify({
@@ -109,10 +109,10 @@ const filed = (name: string) =>
     sys_updated_by: 'ana',
   });
 
-/** Card, ephemeral answer, list, reminder, escalation, approval; and a rejection with somebody's words. */
+/** Card, ephemeral response, list, reminder, escalation, approval; and a rejection with a reason. */
 async function approvedAndRejected(): Promise<void> {
   const refused = filed('rejected');
-  // What is there before cannot be read: the answer has another shape, down to its names.
+  // The values before the write cannot be read: the response has another shape and other names.
   const body = { result: { [`${PERSONAL}-key`]: 1, assignment_group: GITHUB_TOKEN } };
   await host.simulatedFault({ system: 'servicenow', method: 'GET', path: refused.sysId, kind: 'other_body', body });
   const [accepted, rejected] = [await host.fileIncident(filed('approved')), await host.fileIncident(refused)];
@@ -129,7 +129,7 @@ async function approvedAndRejected(): Promise<void> {
   await finished('rejected', rejected, 'failed_terminal');
 }
 
-/** Targets that repeat what they were sent, in refusals and in answers, and texts that break what handles them. */
+/** Targets that repeat the request in errors and responses, and texts that cause errors. */
 async function refusedAndEchoed(): Promise<void> {
   const said = `${PERSONAL} may not, with ${GITHUB_TOKEN}`;
   const at = (number: number) => ({ system: 'github', method: 'POST', path: `/issues/${number}/labels` });
@@ -171,7 +171,7 @@ async function misconfiguredAndDead(): Promise<void> {
   await host.idle();
 }
 
-/** What people and other systems are shown: API, Slack, simulators. */
+/** What people and other systems see: API, Slack, simulators. */
 async function everythingShown(): Promise<Stored[]> {
   const paths = [
     '/runs?limit=100',
@@ -306,7 +306,7 @@ describe('another tenant, at every route that needs a key', () => {
   });
 });
 
-/** An answer may repeat what it was asked for. */
+/** A response may repeat the request. */
 const withoutQuestion = (text: string, asked: readonly string[]) =>
   text.includes('"NOT_FOUND"') ? asked.reduce((rest, word) => rest.replaceAll(word, ''), text) : text;
 

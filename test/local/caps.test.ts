@@ -9,7 +9,7 @@ import type { ShownRun } from './host-client.ts';
 import { saveSettings } from './settings.ts';
 import { startTestHost, type TestHost } from './test-host.ts';
 
-/** Just less than a client waits for an answer: the test lets it go on before. */
+/** A little less than a client waits for a response; the test releases it earlier. */
 const HELD_MS = 9_000;
 const DRAFTED_BEFORE_MS = 2_000;
 let host: TestHost;
@@ -17,7 +17,7 @@ let host: TestHost;
 beforeAll(async () => {
   host = await startTestHost();
 });
-/** Each test has an event, a workflow and issues of its own, and begins with a tenant without caps. */
+/** Each test has its own event, workflow and issues, and starts with a tenant without caps. */
 afterEach(async () => {
   await host.clearFaults();
   await saveSettings(host, { caps: {} });
@@ -55,7 +55,7 @@ async function placesTaken(): Promise<number> {
   return Item ? unmarshall(Item).running : 0;
 }
 
-/** Every step message was taken, and only one worker is still at one. */
+/** All step messages were received, and one worker still processes one. */
 async function onlyOneWorks(): Promise<void> {
   const client = new SQSClient(host.clientConfig());
   const { ref: QueueUrl } = host.only('AWS::SQS::Queue', 'StepQueue6');

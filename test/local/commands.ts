@@ -26,7 +26,7 @@ export interface SpawnedHost extends HostClient {
   end(signal: NodeJS.Signals): Promise<Ended>;
 }
 
-/** `npm start` as a process of its own, to be killed; resolves when it says that it is ready. */
+/** `npm start` as a separate process that a test can kill; resolves when it prints that it is ready. */
 export async function spawnHost(...options: string[]): Promise<SpawnedHost> {
   const { child, output } = start('local/start.ts', options);
   const ended = once(child, 'close').then(([code]): Ended => ({ code, output: output.join('\n') }));

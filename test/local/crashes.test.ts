@@ -15,12 +15,12 @@ beforeAll(async () => {
   await host.trustAutomations();
 });
 afterAll(() => host.stop());
-/** A test that failed leaves its fault behind. */
+/** A failed test may leave its fault. */
 beforeEach(() => host.clearFaults());
 
 const isSealed = (run: ShownRun) => isTerminal(run) && run.evidence !== null;
 
-/** Strikes the worker's nth call, for n = 1, 2, … until a run has no nth call left; returns how many it had. */
+/** Injects the fault at the nth call of the worker, for n = 1, 2, … until a run has no nth call; returns the number of calls. */
 async function strikeEveryCall(
   fault: Omit<FaultRuleInput, 'nth' | 'function'>,
   start: (n: number) => Promise<string>,

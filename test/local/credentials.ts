@@ -1,7 +1,7 @@
 import { GetSecretValueCommand, PutSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import type { TestHost } from './test-host.ts';
 
-/** Longer than a warm function keeps credentials. */
+/** Longer than a warm function caches credentials. */
 const KNOWN_EVERYWHERE_AFTER_MS = 61_000;
 
 /** A secret of acme: the credentials for targets, or for messages. */
@@ -28,7 +28,7 @@ export async function credentials(host: TestHost): Promise<Record<string, unknow
   return JSON.parse(SecretString);
 }
 
-/** What the `http` tools send to the host's own port, where the simulators answer. */
+/** Lets the `http` tools call the port of the host, where the simulators are. */
 export const ownPort = (host: TestHost, authorization: string) => ({
   hosts: { [new URL(host.url).host]: { headers: { authorization } } },
 });

@@ -5,7 +5,7 @@ import type { DeadLetter, QueueCount } from '../../lambdas/api/contract/operatio
 import { ACME_KEY, type Answer, GLOBEX_KEY } from './host-client.ts';
 import { startTestHost, type TestHost } from './test-host.ts';
 
-/** How often a message is handed out before the dead-letter queue takes it, and how long it is hidden in between. */
+/** How often a message is received before it moves to the dead-letter queue, and how long it is hidden in between. */
 const DELIVERIES_MAX = 5;
 const HIDDEN_MS = 181_000;
 let host: TestHost;
@@ -81,7 +81,7 @@ it('a tenant sees, counts and sends back only its own dead letters, and none is 
   const body = (tenant: string, n: number) => JSON.stringify({ kind: 'nothing', tenant, runId: `run_${n}` });
   const sent: string[] = [];
   for (let n = 0; n < 25; n += 1) sent.push(body(n % 5 === 0 ? 'globex' : 'acme', n));
-  // What no consumer could read belongs to whom it was sent for, and what is sent for nobody to nobody.
+  // A message that cannot be read belongs to the tenant of its message group; without one it belongs to nobody.
   sent.push('not json', '{"no":"tenant"}');
   for (const MessageBody of sent) await client.send(new SendMessageCommand({ QueueUrl, MessageBody }));
   const evidence = async (method: string, path: string, key: string) => {

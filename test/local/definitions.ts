@@ -6,7 +6,7 @@ import { Workflow } from '../../lambdas/workflow/workflow.ts';
 import { byTest } from '../fakes/by-test.ts';
 import type { TestHost } from './test-host.ts';
 
-/** Longer than a warm function keeps what it knows of automations. */
+/** Longer than a warm function caches automations. */
 const KNOWN_EVERYWHERE_AFTER_MS = 61_000;
 
 /** Publishes a workflow, and an automation that starts it for a GitHub event no other automation waits for. */

@@ -22,7 +22,7 @@ const SUBJECTS: Record<string, (id: string) => object> = {
   watch: (id) => ({ action: 'started', repository: { node_id: id } }),
 };
 
-/** Unless it is text, the payload is made to differ from every other one, as GitHub's do by their times. */
+/** Each payload that is not a text is made unique, as GitHub's payloads are by their times. */
 export function githubRequest(payload: unknown, options: GithubOptions = {}): WebhookRequest {
   const { event = 'issues', deliveryId = randomUUID(), tenant = 'acme', secret = 'local-github-secret' } = options;
   const unique = options.deliveryId === undefined && { ...SUBJECTS[event]?.(deliveryId), sent: deliveryId };
@@ -39,7 +39,7 @@ export function githubRequest(payload: unknown, options: GithubOptions = {}): We
   };
 }
 
-/** What GitHub sends when an issue is opened, as far as anything here looks at it. */
+/** The fields that the product uses of GitHub's webhook for an opened issue. */
 export function issueOpened(number: number, repository = 'octo-org/payments') {
   return {
     action: 'opened',

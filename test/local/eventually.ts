@@ -1,17 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 const POLL_EVERY_MS = 20;
-/** Generous, for a test that fails only; less than a test may take, so that it is this that says what was waited for. */
+/** Only a test that fails waits this long. Less than the timeout of a test, so that the error says what was expected. */
 const WITHIN_MS = 120_000;
 
 export interface Waiting {
   withinMs?: number;
   lastSeen?: () => string;
-  /** How long to wait before asking again. */
+  /** The pause between two tries. */
   pause?: () => Promise<unknown>;
 }
 
-/** Asks until there is an answer; one that does not come in time fails with what was last seen. */
+/** Tries until there is a result. Without one in time, fails with the last state. */
 export async function eventually<T>(
   what: string,
   ask: () => Promise<T | undefined>,
@@ -26,7 +26,7 @@ export async function eventually<T>(
   }
 }
 
-/** Works on all items, at most `concurrency` at a time; results keep the order of the items. */
+/** Processes all items, at most `concurrency` at a time; results are in the order of the items. */
 export async function inParallel<Item, Result>(
   items: readonly Item[],
   concurrency: number,

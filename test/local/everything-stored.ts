@@ -21,7 +21,7 @@ export interface Stored {
   text: string;
 }
 
-/** Everything the system keeps, as text: rows with their payloads unpacked, objects, dead letters, executions, logs. */
+/** Everything that the system stores, as text: rows with unpacked payloads, objects, dead letters, executions, logs. */
 export async function everythingStored(host: TestHost): Promise<Stored[]> {
   const stored = await Promise.all([rows(host), objects(host), deadLetters(host), executions(host)]);
   return [...stored.flat(), ...host.log.map((text) => ({ where: 'log', text }))];

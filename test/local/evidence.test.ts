@@ -113,7 +113,7 @@ it('the sealer can neither delete evidence nor overwrite it', async () => {
   });
   const again = new PutObjectCommand({ Bucket, Key, Body: '{}', IfNoneMatch: '*', ChecksumAlgorithm: 'SHA256' });
   await expect(asSealer.send(again)).rejects.toMatchObject({ name: 'PreconditionFailed' });
-  // Not even who is bound by no role writes without asking that nothing be there.
+  // The bucket policy requires If-None-Match from every caller, also from the host, which has no role.
   for (const client of [asSealer, asHost]) {
     const unasked = new PutObjectCommand({ Bucket, Key, Body: '{}', ChecksumAlgorithm: 'SHA256' });
     await expect(client.send(unasked)).rejects.toMatchObject({

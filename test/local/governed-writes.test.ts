@@ -12,10 +12,10 @@ import { ACME_KEY, isTerminal, type ShownRun } from './host-client.ts';
 import { saveSettings } from './settings.ts';
 import { startTestHost, type TestHost } from './test-host.ts';
 
-/** A client waits ten seconds for an answer. */
+/** A client waits ten seconds for a response. */
 const TOO_LATE_MS = 11_000;
 const RETRY_AFTER_SECONDS = 90;
-/** Longer than a warm function keeps policies. */
+/** Longer than a warm function caches policies. */
 const KNOWN_EVERYWHERE_AFTER_MS = 61_000;
 
 /** Everything is allowed but one label; and there is a policy that fails at a run's second write if it adds another. */
@@ -37,7 +37,7 @@ beforeAll(async () => {
 });
 afterAll(() => host.stop());
 
-/** As nobody could publish them: without a check. */
+/** Stored directly, without the checks of publishing. */
 async function savePolicies(cedar: string): Promise<void> {
   const client = new DynamoDBClient(host.clientConfig());
   const definitions = new DynamoDefinitions(client, host.tableName);

@@ -23,7 +23,7 @@ export const APPROVER_KEY = 'local-approver-key';
 export const GLOBEX_KEY = 'local-globex-owner-key';
 
 const COUNT_WRITES_EVERY_MS = 10;
-/** A write is counted when it arrives, so an answer may be a moment older than the count. */
+/** A write is counted when it arrives, so a response may be older than the count. */
 const ASK_ANYWAY_AFTER_MS = 200;
 const TERMINAL: RunStatus[] = ['succeeded', 'failed_terminal', 'needs_human', 'timed_out', 'canceled'];
 
@@ -89,7 +89,7 @@ export class HostClient {
     return onlyRun(await this.sendServicenow(incidentInserted(filed), { atMs: await this.now() }));
   }
 
-  /** For tests about something else: policy lets every write happen. To be said before the first run is worked on. */
+  /** For tests about something else: policy allows every write. Call it before the first run is processed. */
   async trustAutomations(): Promise<void> {
     const files = {
       'trust.cedar': '@id("trust") @reason("tests") permit (principal, action == Action::"execute", resource);',
@@ -145,7 +145,7 @@ export class HostClient {
     }
   }
 
-  /** Polls until the run is as wanted, ended and sealed unless said otherwise; an API that has no answer yet is asked on. */
+  /** Polls until the run is as wanted, by default ended and sealed. Failed requests are repeated. */
   async waitForRun(runId: string, wanted: (run: ShownRun) => boolean = isSealed): Promise<ShownRun> {
     let last: Answer<ShownRun> | undefined;
     const ask = async () => {
@@ -159,7 +159,7 @@ export class HostClient {
   }
 
   /**
-   * Asks until there is an answer, again whenever a function has written to DynamoDB. Counting the writes costs a
+   * Tries until there is a result, each time a function has written to DynamoDB. Counting the writes costs a
    * fraction of a request to the API, which takes two functions and six reads.
    */
   eventually<T>(what: string, ask: () => Promise<T | undefined>, waiting: Waiting = {}): Promise<T> {

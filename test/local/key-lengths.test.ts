@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => host.stop());
 
-/** Too long for a sort key, for a partition key, for both in bytes but not in characters, and letters that mean something. */
+/** Too long for a sort key, for a partition key, for both in bytes but not in characters, and special characters. */
 const LONG_RUN = `run_${'a'.repeat(3_000)}`;
 const ODD = [
   'a'.repeat(1_100),

@@ -83,7 +83,7 @@ it('kill -9 during 50 webhooks loses no accepted webhook and no schedule, and re
   ]);
   await inParallel(deliveries, 8, async (deliver) => {
     if (host.process.killed) return;
-    // A webhook that was not answered was not accepted; its sender sends it again.
+    // A webhook without a response may not be accepted; its sender sends it again.
     const delivered = await deliver().catch(() => undefined);
     const runId = delivered?.answer.body?.runIds[0];
     if (runId === undefined) return;

@@ -54,7 +54,7 @@ it('an outbox entry of an unknown kind fails at once and for good, and an operat
   expect((await redrive('local-auditor-key', false)).status).toBe(403);
   expect(await redrive('local-operator-key', false)).toMatchObject({ status: 202, body: { entries: stuck } });
   expect(await listed()).toEqual([]);
-  // Still unknown: it is looked at once more, and fails again.
+  // Still unknown: it is tried again, and fails again.
   await host.sweep();
   expect(alarms()).toBe(2);
   expect(await listed()).toMatchObject(stuck);

@@ -73,7 +73,7 @@ it('a webhook whose run cannot be written is not acknowledged', async () => {
   expect(await host.allRuns()).toEqual([]);
 });
 
-/** Granted and never seen to be used, with the reason why that is right. */
+/** Grants whose use cannot be seen here, each with the reason. */
 const KNOWN: { role?: string; action: string; reason: string }[] = [
   { action: 'sqs:ChangeMessageVisibility', reason: 'Lambda requires it of consumers of a queue' },
   { action: 'sqs:GetQueueUrl', reason: 'CDK grants it to consumers of a queue' },
@@ -201,7 +201,7 @@ async function actionsOnManyRuns(): Promise<void> {
   await acted('rerun', { automation: 'gated', status: 'canceled' });
 }
 
-/** From both sources, and everything one can ask the API. */
+/** Webhooks of both sources, and every read of the API. */
 async function straightPath(): Promise<void> {
   const issueRun = await host.openIssue(1);
   const triaged = await host.fileIncident(incident('that uses every grant'));
@@ -213,7 +213,7 @@ async function straightPath(): Promise<void> {
   await host.api(`/runs/${issueRun}/events`);
 }
 
-/** A yes on a card, the slash command, and what the Events API sends. */
+/** An approval on a card, the slash command, and an event of the Events API. */
 async function decisionsInSlack(): Promise<void> {
   const first = await people.waiting(await gatedRun());
   await host.api('/approvals');
@@ -225,7 +225,7 @@ async function decisionsInSlack(): Promise<void> {
   await host.idle();
 }
 
-/** A yes takes a place and a no frees a key, whichever way it is said. */
+/** An approval takes a slot and a rejection frees a concurrency key, in Slack and over the API. */
 async function decisionsUnderCaps(): Promise<void> {
   await publish(host, {
     name: 'gated-one-by-one',
@@ -310,14 +310,14 @@ function slackSignature(body: string, atMs: number): Record<string, string> {
   return { 'x-slack-request-timestamp': timestamp, 'x-slack-signature': `v0=${mac}` };
 }
 
-/** The auditor's way: the keys, a bundle, and a closed day of the log. */
+/** What an auditor reads: the keys, a bundle, and a closed day of the log. */
 async function evidenceTaken(): Promise<void> {
   const runId = await host.openIssue(77);
   await host.waitForRun(runId);
   await host.request('GET', '/.well-known/countersign-keys.json');
   await host.api(`/runs/${runId}/evidence`);
   await host.api(`/runs/${runId}/evidence/bundle.json`);
-  // A closer that dies before it has noted what it signed finds its own signature there the next time.
+  // A closer that crashed before it recorded its signature finds that signature in the next invocation.
   await host.fault({
     function: 'EvidenceLogCloseDays',
     service: 'dynamodb',
@@ -350,7 +350,7 @@ async function lostWorkerAndMessages(): Promise<void> {
   await host.clearFaults();
 }
 
-/** A commit made without its maker knowing, and a bundle that was stored but not recorded. */
+/** A commit whose reply was lost, and a bundle that was stored but not recorded. */
 async function lostReplies(): Promise<void> {
   const write = { service: 'dynamodb', operation: 'TransactWriteItems' };
   await host.fault({ ...write, function: 'WorkerStep', kind: 'lost_reply', times: 3 });
@@ -452,7 +452,7 @@ async function tenantSetup(): Promise<void> {
   }
 }
 
-/** A message that could not be read five times lies in the dead-letter queue, until an operator sends it back. */
+/** A message that failed five times is in the dead-letter queue until an operator redrives it. */
 async function deadLetters(): Promise<void> {
   const runId = await gatedRun();
   const { approvalId } = await people.waiting(runId);

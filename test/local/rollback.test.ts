@@ -6,7 +6,7 @@ import { type Incident, incident } from './deliveries.ts';
 import { isTerminal, type ShownRun } from './host-client.ts';
 import { startTestHost, type TestHost } from './test-host.ts';
 
-/** More calls than a worker makes to take two writes back: a loop that gets this far does not end by itself. */
+/** More calls than a worker makes to undo two writes: a loop that exceeds this does not end. */
 const CALLS_MAX = 15;
 const BEFORE = 'c'.repeat(32);
 const AFTER = 'd'.repeat(32);
@@ -170,7 +170,7 @@ describe('an operator', () => {
   });
 });
 
-/** Only a commit that was made, with nothing done about it, is another case than death before the next call. */
+/** A crash after a call differs from one before the next call only if the call is a commit. */
 const DEATHS: [when: string, fault: FaultRuleInput, calls: number][] = [
   ['before any one of its AWS calls', { kind: 'crash_before' }, 6],
   ['after any one of its commits', { kind: 'crash_after', operation: 'TransactWriteItems' }, 3],
@@ -196,7 +196,7 @@ describe.each(DEATHS)('a worker that dies %s during a rollback', (_when, fault, 
   });
 });
 
-/** An undo that may have worked already is made once more, which changes nothing: only by a second attempt. */
+/** An undo with an unknown outcome is repeated by a second attempt, which changes nothing. */
 async function accountedFor(handover: Handover, run: RolledBack | undefined, struck: string): Promise<void> {
   if (!run) throw new Error('there is no run');
   expect(run.status, struck).toBe('canceled');

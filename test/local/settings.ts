@@ -4,7 +4,7 @@ import { TenantSettings } from '../../lambdas/run/caps.ts';
 import { byTest } from '../fakes/by-test.ts';
 import type { TestHost } from './test-host.ts';
 
-/** Longer than a warm function keeps what it knows of settings. */
+/** Longer than a warm function caches settings. */
 const KNOWN_EVERYWHERE_AFTER_MS = 61_000;
 
 export async function saveSettings(host: TestHost, settings: object): Promise<void> {

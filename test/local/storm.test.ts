@@ -16,7 +16,7 @@ const CONCURRENCY = 16;
 const FAILING_CALLS = 0.05;
 const KILL_EVERY_MS = 1_000;
 const MAX_CONCURRENCY = 20;
-/** Senders try again; ours gives up never, since a fault rule may strike one delivery several times. */
+/** Senders retry. This one never stops, because a fault rule may affect one delivery several times. */
 const DELIVERY_TRIES_MAX = 50;
 const TIMEOUT_MS = 20 * 60_000;
 let host: TestHost;

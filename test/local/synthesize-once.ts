@@ -14,8 +14,8 @@ const USES_ASSEMBLIES = "inject('assemblies')";
 const RELATIVE_IMPORT = /(?:from|import\()\s*'(\.[^']+\.ts)'/g;
 
 /**
- * Runs the CDK app once for all test files. The folder is this test run's own: two of them side by side do not meet. A run
- * of test files that use no assembly makes none, because that takes longer than most of them.
+ * Runs the CDK app once for all test files. Each test run has its own folder, so two of them can run in parallel. A test run
+ * whose files use no assembly creates none, because that takes longer than most of them.
  */
 export default async function setup(project: TestProject): Promise<() => void> {
   // The names on the command line. Vitest has no public name for them.

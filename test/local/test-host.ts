@@ -19,7 +19,7 @@ interface TestHostOptions {
 
 /** Longer than any lease, and longer than the time a ready step may wait for its message. */
 const PAST_ANY_LEASE_MS = 61_000;
-/** Every retry, resend and lease is behind a run after this many leases. */
+/** After the time of this many leases, every retry, resend and lease of a run has ended. */
 const ROUNDS_MAX = 30;
 const ASKED_AT_ONCE = 16;
 
@@ -39,7 +39,7 @@ export async function startTestHost(options: TestHostOptions = {}): Promise<Test
 
 export class TestHost extends HostClient {
   readonly dataFolder: string;
-  /** What functions and host said, line by line. */
+  /** The log lines of functions and host. */
   readonly log: readonly string[];
   readonly stack: Host['stack'];
   readonly #host: Host;
@@ -103,8 +103,8 @@ export class TestHost extends HostClient {
   }
 
   /**
-   * Lets time pass, a lease at a time and only while nothing works (a function's own time is real), with a sweep
-   * each time, until every one of these runs is as wanted.
+   * Advances the clock by one lease at a time, only while no function runs (functions use real time), with a sweep each
+   * time, until all of these runs are as wanted.
    */
   async letTimePassUntil(
     runIds: readonly string[],

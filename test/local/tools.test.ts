@@ -7,7 +7,7 @@ import { publish } from './definitions.ts';
 import { ACME_KEY, isTerminal } from './host-client.ts';
 import { startTestHost, type TestHost } from './test-host.ts';
 
-/** The tools that reach what no connector knows: any host that is allowed, and the models of the account. */
+/** The tools that are not for one system: `http` for any allowed host, and the models of the account. */
 const SECRET = 'local-CANARY-token';
 const ISSUE = { owner: 'octo-org', repo: 'payments', number: 7 };
 

@@ -49,7 +49,7 @@ describe('who may decide', () => {
     const people = [leaving(BEN, 'ana'), leaving(ANA, 'ben'), CHLOE];
     expect(may(BEN, needs({ tier: 'high' }), [leaving(ANA, 'ben'), BEN])).toMatchObject({ may: false });
     expect(may(ANA, ofNetwork, [leaving(BEN, 'ana'), ANA])).toMatchObject({ may: false });
-    // In their own right they may still what they always might.
+    // With their own rights they may still decide what they could before.
     expect(may(BEN, ofNetwork, people)).toEqual({ may: true });
   });
 

@@ -18,7 +18,7 @@ describe('a right to approve', () => {
     expect(whyNotCounted(second, ['olivia'], AT)).toMatch(/olivia/);
     expect(whyNotCounted(second, ['puppet'], AT)).toMatch(/puppet/);
     expect(whyNotCounted(second, ['ana'], AT)).toBeUndefined();
-    // The puppet gives itself nothing, by confirming or by changing itself.
+    // A person cannot make their own right independent, neither by confirming nor by changing it.
     expect(withConfirmation([OLIVIA, puppet], puppet.rights as never, 'puppet').dependsOn).toContain('olivia');
     expect(given([OLIVIA, puppet], 'puppet').dependsOn).toEqual(['olivia', 'puppet']);
     expect(given([OLIVIA, puppet], 'olivia', 'puppet').dependsOn).toEqual(['olivia']);

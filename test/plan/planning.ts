@@ -82,7 +82,7 @@ export class PlanningTable {
     });
   }
 
-  /** A run has made this write, and was answered so. */
+  /** A run has made this write, with this response. */
   madeBy(runId: string, tool: string, input: unknown, more: Partial<SucceededReceipt> = {}): void {
     const operation = findOperation(tool);
     if (!operation) throw new Error(`there is no ${tool}`);

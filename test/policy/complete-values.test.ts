@@ -5,7 +5,7 @@ import { policyRequest, proposedAction } from '../../lambdas/policy/proposed-act
 
 const SYS_ID = '0123456789abcdef0123456789abcdef';
 const ISSUE = { owner: 'octo-org', repo: 'payments', number: 7 };
-/** Longer than anything that anybody would read to its end. */
+/** Longer than anybody would read. */
 const PADDED = `${' '.repeat(300)}HIDDEN${'x'.repeat(300)}`;
 
 /** For every tool, an input in which each part that takes free text ends in something a policy must see. */

@@ -25,7 +25,7 @@ const engines: PolicyEngines = {
   rego: new OpaPolicies(),
 };
 
-/** Time passes only when something takes it; alarms ring when the test lets them. */
+/** A stopwatch whose time the test sets, and whose timers the test fires. */
 class FakeStopwatch implements Stopwatch {
   ms = 0;
   readonly alarms = new Set<() => void>();
@@ -215,7 +215,7 @@ describe('every error denies (fault 34)', () => {
         code: 'POLICY_ERROR',
         policyHash: expect.any(String),
         policies: [],
-        // Evidence has reasons in full, but of a message only the digest: an engine's words may quote the request.
+        // Evidence has reasons in full, but only the digest of a message: the text of an engine may quote the request.
         reasons: ['policy could not decide'],
         message: expect.stringContaining(said),
       });
@@ -293,7 +293,7 @@ describe('every error denies (fault 34)', () => {
 
 describe('incomplete requests', () => {
   const anything = fc.anything({ maxDepth: 2 });
-  /** Mostly what a connector would say, now and then anything at all. */
+  /** Mostly values of a connector, sometimes random ones. */
   const mostly = (expected: fc.Arbitrary<unknown>) =>
     fc.oneof({ weight: 15, arbitrary: expected }, { weight: 1, arbitrary: anything });
   const action = fc.record({

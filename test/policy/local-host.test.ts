@@ -9,7 +9,7 @@ import { labelWrites } from '../local/seen-writes.ts';
 import { startTestHost, type TestHost } from '../local/test-host.ts';
 import { compiledRego } from './rego.ts';
 
-/** Longer than a warm worker keeps what it knows of policies. */
+/** Longer than a warm worker caches policies. */
 const KNOWN_EVERYWHERE_AFTER_MS = 61_000;
 
 /** The worker's code, outside of the repository and without Cedar. */

@@ -58,7 +58,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** One invocation of the worker, with all of its time but what it has used before. */
+/** One invocation of the worker, of whose time this much is already used. */
 async function invoke(message: Parameters<typeof shop.work>[0], usedMs = 0) {
   startedAt = shop.clock.now() - usedMs;
   await shop.work(message);

@@ -128,7 +128,7 @@ describe('a draft', () => {
   });
 });
 
-/** What JSON can carry: the rest cannot be stored and so cannot be an edit. */
+/** Values that JSON can represent: others cannot be stored. */
 function isJson(value: unknown): boolean {
   try {
     return JSON.stringify(JSON.parse(JSON.stringify(value))) === JSON.stringify(value);

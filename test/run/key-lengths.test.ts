@@ -5,7 +5,7 @@ import { toItem } from '../../lambdas/run/dynamo/dynamo-items.ts';
 import * as keys from '../../lambdas/run/dynamo/dynamo-keys.ts';
 import { CountersignError } from '../../lambdas/run/errors.ts';
 
-/** Every function of the one file that spells keys; shards and due times are no text of anybody's. */
+/** Every function that makes keys; shards and due times do not contain text of people. */
 const MAKERS = Object.entries(keys).flatMap(([name, make]) =>
   typeof make === 'function' && /(Key|Partition)$/.test(name) && !/^(parse|version|is|assert|due)/.test(name)
     ? [[name, make as (...parts: never[]) => keys.Key | string] as const]

@@ -140,7 +140,7 @@ describe('a schedule', () => {
       shop.clock.advance(HOUR_MS);
       for (let dieAt = 1; dieAt <= 12; dieAt += 1) {
         let calls = 0;
-        // It dies before the call has its effect, or after.
+        // It crashes before or after the effect of the call.
         shop.disturb(async (_name, run) => {
           calls += 1;
           if (calls < dieAt) return run();

@@ -71,6 +71,17 @@ export const RETIRED_WORDS: readonly Retired[] = [
   retired('(bring|brings|brought) about', 'cause, or create'),
   retired('unheard', 'without a notification'),
   retired('ever after', 'from then on'),
+  retired('befall(s|en)?|befell', 'the fault of, or happen to'),
+  retired('zombies?', 'stale worker'),
+  retired('meddl(e|es|ed|ing)', 'change, or edit'),
+  retired('witness(es)?|caretakers?', 'what it does: observer, operator'),
+  retired('side by side', 'in parallel'),
+  retired('(go|goes|going|went) on from', 'continue from'),
+  retired('judg(e|es|ed) (call|by policy)', 'decide on a call'),
+  retired('answers? with (a )?[1-5][0-9x]{2}', 'responds with'),
+  retired('in vain|seldom|of before|know it again', 'plain words'),
+  retired('without a word', 'without an error'),
+  retired('comes? to rest|came to rest', 'ends'),
   retired('nought|forthwith|thereof|wherein|thereby|hearken(s|ed)?|begets?', 'plain words'),
 ];
 

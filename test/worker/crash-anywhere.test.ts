@@ -19,8 +19,8 @@ function open(): void {
   vi.stubGlobal('fetch', shop.outside.fetch);
 }
 
-/** Lets the given calls, counted from 1, suffer; all others pass. */
-function befallen(faults: ReadonlyMap<number, Fault>, passed: string[] = []): Passage {
+/** Injects the fault at these calls, counted from 1. */
+function withFaults(faults: ReadonlyMap<number, Fault>, passed: string[] = []): Passage {
   let count = 0;
   return async (name, run) => {
     passed.push(name);
@@ -41,7 +41,7 @@ async function story(yaml: string, faults: ReadonlyMap<number, Fault>): Promise<
   const message = await shop.begin(yaml);
   await shop.queue.send(message);
   const passed: string[] = [];
-  shop.disturb(befallen(faults, passed));
+  shop.disturb(withFaults(faults, passed));
   const now = await shop.finish(message);
   return { ...now, passed };
 }

@@ -42,7 +42,7 @@ async function worksAgain(url: string): Promise<void> {
   while ((await fetch(url)).status === 503);
 }
 
-/** A run that ended because nobody knows whether its note was written. */
+/** A run that ended because it is unknown whether its note was written. */
 async function unknownNote(fault: 'lost_answer' | 'lost_request'): Promise<StepMessage> {
   const message = await shop.begin(NOTE);
   shop.outside.next('PATCH servicenow', fault);

@@ -35,7 +35,7 @@ const onlyUndosAsk = () => {
   shop.policy.decision = ({ action }) => (action.undo ? needsApproval() : ALLOWED);
 };
 
-/** For each way to have a hand in a write: how a run comes to wait for people with a write that Mia has a hand in. */
+/** For each way to become a maker: starts a run that waits for the approval of a write of which Mia is a maker. */
 const WAYS: Record<string, (actor: string) => Promise<StepMessage>> = {
   'sent the signal that the write waited for': async (actor) => {
     const message = await shop.begin(['name: signaled', 'steps:', WAIT, UPDATE('take')].join('\n'));

@@ -14,7 +14,7 @@ beforeEach(async () => {
 });
 afterEach(() => vi.unstubAllGlobals());
 
-/** What matters is where a value comes from, not what it is: the model need not even be asked. */
+/** Only the origin of a value matters, not the value: the model is not even called. */
 const MODEL = '  - { id: classify, tool: model.invoke, when: "{% false %}", with: { prompt: which team } }';
 const PICK = `{% steps.classify.output.team = 'db' ? '#db' : '#incidents' %}`;
 const CHOSEN = (more = '') =>

@@ -3,9 +3,9 @@ import { ALLOWED } from '../fakes/fake-policy.ts';
 import { GovernedWorkshop } from './governed-workshop.ts';
 import { die, ISSUE, SYS_ID } from './workshop.ts';
 
-/** Writes of which nobody knows yet whether they were made, and what time and failures make of them. */
+/** Writes whose outcome is unknown, after timeouts and failures. */
 
-/** 30 s of the function, 10 s of flight, 10 s between clocks. */
+/** 30 s of the function, 10 s of a request, 10 s between clocks. */
 const QUARANTINE_MS = 50_000;
 
 let shop: GovernedWorkshop;

@@ -199,7 +199,7 @@ describe('many inner steps', () => {
 });
 
 describe('leases', () => {
-  /** A worker that stops for good while its write is on its way. */
+  /** A worker that is killed while its write is on its way. */
   async function abandonedAt(name: string, yaml: string): Promise<StepMessage> {
     const message = await shop.begin(yaml);
     const { promise: stopped, resolve } = Promise.withResolvers<void>();
@@ -247,14 +247,14 @@ describe('leases', () => {
       }
       return result;
     });
-    const zombie = shop.work(message);
+    const staleWorker = shop.work(message);
     await asleep;
     shop.clock.advance(LEASE_MS);
     await shop.work(message);
     const settled = await shop.now(message);
     expect(settled.run.status).toBe('succeeded');
     wake();
-    await zombie;
+    await staleWorker;
     expect(await shop.now(message)).toEqual(settled);
     expect(notes()).toHaveLength(1);
   });

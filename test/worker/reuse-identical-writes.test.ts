@@ -19,7 +19,7 @@ const label = (id: string) =>
 const ASSIGN = `  - { id: assign, tool: servicenow.incident.update, with: { sysId: "${SYS_ID}", fields: { category: network } } }\n`;
 const PAUSE = '  - { id: pause, tool: wait, with: { seconds: 60 } }\n';
 const GONE = `  - { id: gone, tool: servicenow.incident.update, with: { sysId: "${'f'.repeat(32)}", fields: { state: "6" } } }\n`;
-/** Labels, waits, and then fails and takes the label back. */
+/** Labels, waits, then fails and removes the label. */
 const MAKER = `name: maker\nonFailure: rollback\nsteps:\n${label('label')}${PAUSE}${GONE}`;
 const OTHER = `name: other\nsteps:\n${label('mine')}`;
 

@@ -16,7 +16,7 @@ afterEach(() => vi.unstubAllGlobals());
 const WRITE =
   '{ id: label, tool: github.labels.add, dedupeScope: run, with: { owner: octo-org, repo: payments, number: 7, labels: [x] } }';
 const workflow = (name: string, settings = '', step = WRITE) => `name: ${name}\n${settings}\nsteps:\n  - ${step}\n`;
-/** Holds its key, and no slot, while it waits. */
+/** Has its concurrency key, and no slot, while it waits. */
 const KEYED = workflow(
   'keyed',
   'concurrencyKey: "{% trigger.source %}"',
@@ -30,7 +30,7 @@ const statusOf = async (message: StepMessage) => (await shop.now(message)).run.s
 const counters = () =>
   [...shop.runs.inside.caps.counters()].map(({ workflow, running }) => [workflow ?? 'the tenant', running]);
 
-/** Starts a run and leaves it `running`, with its slot, for somebody with more time. */
+/** Starts a run and leaves it `running`, with its slot, because this worker has no time left. */
 async function begun(yaml: string): Promise<StepMessage> {
   const message = await shop.begin(yaml);
   await processRun({ ...shop.worker, timeLeftMs: () => 0 }, message);
@@ -44,7 +44,7 @@ async function tried(yaml: string): Promise<StepMessage> {
   shop.clock.advance(1);
   return message;
 }
-/** Only what is in the queue now: no time passes, and nobody sweeps. */
+/** Processes only the messages that are in the queue now, without a sweep. */
 async function deliverAll(): Promise<number> {
   let delivered = 0;
   for (let due = shop.queue.receive(); due.length > 0; due = shop.queue.receive()) {

@@ -8,7 +8,7 @@ import { ALLOWED } from '../fakes/fake-policy.ts';
 import { ASSIGN, FAILED, GovernedWorkshop, needsApproval } from './governed-workshop.ts';
 import { eventTypes, SYS_ID } from './workshop.ts';
 
-/** Policies that cannot be read just now are no "no": nothing is written, and they are asked again. */
+/** Policies that cannot be read do not deny: nothing is written, and the step tries again. */
 const UNREADABLE: PolicyDecision = { ...FAILED, retryable: true };
 
 let shop: GovernedWorkshop;
@@ -20,7 +20,7 @@ afterEach(() => vi.unstubAllGlobals());
 const group = () => shop.outside.incidents.get(SYS_ID)?.fields.category;
 const decidedIn = (events: { type: string }[]) => events.filter(({ type }) => type === 'policy.decided');
 
-/** The first so many decisions fail for want of policies. */
+/** The first decisions fail, because the policies cannot be read. */
 function unreadable(times: number, then: PolicyDecision = ALLOWED): void {
   let asked = 0;
   shop.policy.decision = () => {

@@ -1,6 +1,6 @@
 import { SYS_ID } from './workshop.ts';
 
-/** Workflows of the worker's tests, each as small as its story. */
+/** Small workflows for the tests of the worker. */
 export const LABEL = `
 name: label-new-issue
 steps:

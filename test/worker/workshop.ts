@@ -48,7 +48,7 @@ export interface RunNow {
   sealed: boolean;
 }
 
-/** A worker and all it works with, in one process and on one clock; `disturb` sets what befalls its calls. */
+/** A worker with fakes of all its ports, on one clock; `disturb` sets the faults of its calls. */
 export class Workshop {
   readonly clock = new FakeClock();
   readonly log = new MemoryLog();
@@ -117,7 +117,7 @@ export class Workshop {
     return processRun(this.worker, message);
   }
 
-  /** The run as stored, its chain checked. Looking is no call of a worker's: nothing befalls it. */
+  /** The stored run; checks its chain. No fault applies to this read. */
   async now(message: StepMessage): Promise<RunNow> {
     const passage = this.#passage;
     this.#passage = undisturbed;
@@ -138,7 +138,7 @@ export class Workshop {
     return { ...loaded, commits, receipts: await this.runs.receipts(tenant, keys), sealed };
   }
 
-  /** Lets time pass with workers, sealer and sweeper at work until this run has ended and its evidence is recorded. */
+  /** Advances the clock and runs workers, sealer and sweeper until this run has ended and its evidence is recorded. */
   async finish(message: StepMessage): Promise<RunNow> {
     for (let look = 0; look < PROBES_MAX; look += 1) {
       await this.#workThroughMessages();
@@ -150,7 +150,7 @@ export class Workshop {
     throw new Error(`the run did not finish: ${JSON.stringify(await this.now(message))}`);
   }
 
-  /** One tick of the sweeper; it may die, like any function. */
+  /** One sweep; the sweeper may crash like any function. */
   sweep(): Promise<void> {
     // `begin` counts its own runs.
     const ids = { next: (prefix: string) => `${prefix}_5c${this.worker.ids.next('').slice(1)}` };
@@ -177,7 +177,7 @@ export class Workshop {
 
 let notice = () => {};
 
-/** A call that never returns: what a killed process looks like from outside. */
+/** A call that never returns, as in a killed process. */
 export function die<T>(): Promise<T> {
   notice();
   return new Promise(() => {});

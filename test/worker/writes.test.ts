@@ -5,7 +5,7 @@ import { eventTypes, ISSUE, SYS_ID, Workshop } from './workshop.ts';
 
 const MINUTE_MS = 60_000;
 
-/** 30 s of the function, 10 s of flight, 10 s between clocks. */
+/** 30 s of the function, 10 s of a request, 10 s between clocks. */
 const QUARANTINE_MS = 50_000;
 
 let shop: Workshop;

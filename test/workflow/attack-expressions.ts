@@ -1,4 +1,4 @@
-/** Doubles a value with every level, out of two that are one and the same. */
+/** Doubles a value with every level, by two references to the same value. */
 const DOUBLED = '$d := function($v, $n) { $n = 0 ? $v : $d([$v, $v], $n - 1) }';
 const NESTED = '$d := function($v, $n) { $n = 0 ? $v : $d({"a": $v, "b": $v}, $n - 1) }';
 

@@ -29,7 +29,7 @@ describe('an expression that exhausts time or memory', () => {
     }
     await Promise.all([...attacks, direct]);
     expect(order[0]).toBe('direct');
-    // All of acme's came to their turn while one attack after the other was let run to its end.
+    // All expressions of acme were evaluated while the attacks ran one after the other.
     expect(order.lastIndexOf('acme')).toBeLessThan(order.lastIndexOf('attack ended'));
     expect(order.filter((each) => each === 'attack ended')).toHaveLength(4);
   });

@@ -38,7 +38,7 @@ const requested = async (path: string, ...values: unknown[]) => {
   return { shown: String(fields.url), received: received.at(-1) };
 };
 
-/** What a stranger may put into a field of a payload, to reach something else than the workflow's author meant. */
+/** Values of a payload that try to reach another address than the author of the workflow intended. */
 const ATTACKS: [what: string, value: string][] = [
   ['one up', '..'],
   ['here', '.'],
@@ -57,7 +57,7 @@ const ATTACKS: [what: string, value: string][] = [
   ['nothing', ''],
 ];
 
-/** What stays one segment, letter for letter. */
+/** Values that stay one segment, unchanged. */
 const DATA: [what: string, value: string][] = [
   ['a query', 'a?admin=true'],
   ['a second query value', 'a&admin=true'],

@@ -132,7 +132,7 @@ export class DynamoRows {
     assertSortKeys(...wanted.map(({ sk }) => sk));
     const found: Item[] = [];
     let open = wanted.map((key) => marshall(key));
-    for (let inVain = 0; open.length > 0; ) {
+    for (let emptyReads = 0; open.length > 0; ) {
       const asked = open.slice(0, BATCH_GET_MAX_KEYS);
       const { Responses, UnprocessedKeys } = await this.#client.send(
         new BatchGetItemCommand({ RequestItems: { [this.#table]: { Keys: asked, ConsistentRead: true } } }),
@@ -140,11 +140,13 @@ export class DynamoRows {
       const unread = UnprocessedKeys?.[this.#table]?.Keys ?? [];
       found.push(...(Responses?.[this.#table] ?? []));
       open = [...unread, ...open.slice(BATCH_GET_MAX_KEYS)];
-      inVain = unread.length < asked.length ? 0 : inVain + 1;
-      if (inVain === UNREAD_ATTEMPTS_MAX) {
-        throw new Error(`DynamoDB left ${unread.length} keys unread ${inVain} times; it is throttled, try again later`);
+      emptyReads = unread.length < asked.length ? 0 : emptyReads + 1;
+      if (emptyReads === UNREAD_ATTEMPTS_MAX) {
+        throw new Error(
+          `DynamoDB left ${unread.length} keys unread ${emptyReads} times; it is throttled, try again later`,
+        );
       }
-      if (unread.length > 0) await pause.sleep(pause.random() * UNREAD_BACKOFF_MS * 2 ** inVain);
+      if (unread.length > 0) await pause.sleep(pause.random() * UNREAD_BACKOFF_MS * 2 ** emptyReads);
     }
     return found;
   }

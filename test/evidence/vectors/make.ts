@@ -77,7 +77,7 @@ const LOG_TAMPERED = [
   { what: 'the key id is edited', in: 'envelope', from: '"keyid":"test-key/', to: '"keyid":"x' },
 ];
 
-/** What the engine itself seals of a run with a single write. */
+/** The bundle of a run with a single write, as the engine seals it. */
 async function shortBundle() {
   const shop = new Workshop();
   globalThis.fetch = shop.outside.fetch;

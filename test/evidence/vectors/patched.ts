@@ -8,7 +8,7 @@ export interface Operation {
   value?: Json;
 }
 
-/** The document with these changes; and, unless it is said otherwise, with the index that fits them. */
+/** The document with these changes and, by default, with a new index. */
 export function patched(document: string, patch: readonly Operation[], keepsIndex = false): Json {
   const read: Fields = JSON.parse(document);
   for (const { op, path, value = null } of patch) {

@@ -4,7 +4,7 @@ import { SIGNER } from '../sealed-bundle.ts';
 import { canonical, type Json } from '../second-verifier.ts';
 import { type Operation, patched } from './patched.ts';
 
-/** A bundle that the right key signed although it is wrong. `step` is the one under "Verifying" that finds out. */
+/** A wrong bundle with a signature of the right key. `step`: the step under "Verifying" that finds the problem. */
 export interface Resigned {
   what: string;
   step: number;

@@ -1,4 +1,4 @@
-/** What the killed process and the one that looks afterwards have in common. */
+/** What the killed process and the process that checks its data share. */
 import type { MachineOptions } from '../../../local/cloud/step-functions/step-functions.ts';
 
 export const plainBucket = { name: 'plain', versioned: false };

@@ -240,8 +240,8 @@ describe('the local SQS, seen through the AWS SDK', () => {
       await sendAndReceive(total);
       return process.cpuUsage(began).user / 1000 / total;
     };
-    // Eight times as many: what looks through all that wait would take several times as long for each. A busy machine
-    // only ever adds to that, so the least of several measurements counts.
+    // Eight times as many: a scan of all messages would take several times as long for each. A busy machine only adds
+    // time, so the shortest of several measurements counts.
     let [few, many] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
     for (let round = 1; round <= ROUNDS_MAX; round += 1) {
       few = Math.min(few, await cpuMsEach(500));

@@ -44,7 +44,7 @@ const askWithToken = {
 };
 const branch = (first: string, states: Record<string, object>) => ({ StartAt: first, States: states });
 
-/** As in the template: one branch asks, the other ends the stage when its time is over. */
+/** As in the template: one branch waits for a decision, the other ends the stage at its time. */
 const approval = {
   StartAt: 'Ask',
   States: {

@@ -79,10 +79,10 @@ export function temporaryFolder(): { path: string; remove(): void } {
   return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
 }
 
-/** Only ever reached by a test that fails. */
+/** Only a test that fails waits this long. */
 const GIVE_UP_AFTER_MS = 60_000;
 
-/** Resolves as soon as `condition` holds, looking again after each turn of the event loop; never by waiting a fixed time. */
+/** Resolves as soon as `condition` is true. Checks it after each turn of the event loop, without a fixed pause. */
 export async function until(condition: () => boolean | Promise<boolean>, whatFor: string): Promise<void> {
   const giveUpAtMs = performance.now() + GIVE_UP_AFTER_MS;
   while (!(await condition())) {

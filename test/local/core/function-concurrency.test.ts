@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type SmallHost, startSmallHost } from './small-host.ts';
 import { functionWith, template } from './small-template.ts';
 
-/** Handlers ask this server and wait for its answer, so a test decides when each of them goes on. */
+/** Handlers call this server and wait for its response, so a test decides when each of them continues. */
 const arrived: { name: string; goOn(): void }[] = [];
 let onArrival = () => {};
 const gate = createServer((request, response: ServerResponse) => {

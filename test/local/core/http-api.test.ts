@@ -49,7 +49,7 @@ const stack = resolveTemplate(
   { stackName: 'Test' },
 );
 
-/** What the functions answer, set by each test; the threads that run real ones have tests of their own. */
+/** The results of the functions, set by each test; real function threads have their own tests. */
 const echoed = (event: Event) => ({ statusCode: 200, body: JSON.stringify(event) });
 let answer: (event: Event) => unknown = echoed;
 let invoked: { name: string; event: Event }[] = [];

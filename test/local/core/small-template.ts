@@ -1,6 +1,6 @@
 import type { CloudFormationTemplate, TemplateResource } from '../../../local/template/template.ts';
 
-/** Hand-made pieces of a template, as small as a test needs them. */
+/** Small parts of a template for tests. */
 
 export function template(Resources: Record<string, TemplateResource>): CloudFormationTemplate {
   return { Resources };

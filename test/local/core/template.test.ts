@@ -5,7 +5,7 @@ import { arnOf, functionWith, runsTable, template } from './small-template.ts';
 
 const urls = { stackName: 'Test', awsEndpointUrl: 'http://127.0.0.1:4501', hostUrl: 'http://127.0.0.1:4500' };
 
-/** What a value comes out as inside a resource of a stack that has one of each. */
+/** The resolved value of a property, in a template with one resource of each type. */
 function resolved(value: unknown): unknown {
   const stack = resolveTemplate(
     {

@@ -12,7 +12,7 @@ export const BEARER = { authorization: 'Bearer local-token' };
 
 export type Json = Record<string, unknown>;
 
-/** Tests reach into the answers of five vendors; typing each would say nothing that the assertion does not. */
+/** Responses of five vendors. They have no types, because the assertions already describe them. */
 export type VendorJson = ReturnType<typeof JSON.parse>;
 
 export interface Answer {
