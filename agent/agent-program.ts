@@ -229,9 +229,10 @@ export class AgentProgram {
     return isRunning && isFull ? Math.min(sync_while_running_ms, SYNC_RUNNING_MAX_MS) : sync_without_socket_ms;
   }
 
-  #giveUp(): Ending {
+  async #giveUp(): Promise<Ending> {
     this.#ports.log.error('another process uses the identity of this agent; this one stops, with its commands');
-    this.#assignments.killAll();
+    this.#deliveries.stop();
+    await this.#assignments.killAll();
     return 'replaced';
   }
 }

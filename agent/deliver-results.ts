@@ -21,6 +21,7 @@ export class Deliveries {
   readonly #ports: Ports;
   readonly #refused: (error: RuntimeRefused) => Promise<void>;
   readonly #open = new Set<string>();
+  readonly #stopped = new AbortController();
 
   constructor(ports: Ports, refused: (error: RuntimeRefused) => Promise<void>) {
     this.#ports = ports;
@@ -38,6 +39,11 @@ export class Deliveries {
     return new Set(reports.map(({ assignment_id }) => assignment_id));
   }
 
+  /** Sends nothing more. What is not confirmed stays on disk, for the next process. */
+  stop(): void {
+    this.#stopped.abort();
+  }
+
   async deliver(report: CommandReport): Promise<void> {
     this.#ports.spool.put(report);
     await this.#send(report);
@@ -47,8 +53,9 @@ export class Deliveries {
     const { assignment_id } = report;
     this.#open.add(assignment_id);
     for (let waitMs: number = RETRY_MS.first; ; waitMs = Math.min(waitMs * 2, RETRY_MS.max)) {
+      if (this.#stopped.signal.aborted) return;
       if (await this.#isSettled(report)) break;
-      await this.#ports.system.sleep(waitMs * (0.5 + this.#ports.system.random() / 2));
+      await this.#ports.system.sleep(waitMs * (0.5 + this.#ports.system.random() / 2), this.#stopped.signal);
     }
     this.#ports.journal.ended(assignment_id, this.#ports.clock.iso());
     this.#open.delete(assignment_id);

@@ -33,6 +33,7 @@ export class ReceiveAssignments {
   /** A slot is free again, or a lease needs a renewal: sync now. */
   readonly #syncSoon: () => void;
   readonly #commands = new Map<string, AssignedCommand>();
+  readonly #runs = new Set<Promise<void>>();
   /** Assignments that are being acknowledged. */
   readonly #pending = new Set<string>();
   #violations: Violation[] = [];
@@ -56,8 +57,10 @@ export class ReceiveAssignments {
     for (const command of this.#commands.values()) command.stop({ status: 'canceled', reason });
   }
 
-  killAll(): void {
+  /** Ends all commands at once. Resolves when their results are on disk. */
+  async killAll(): Promise<void> {
     for (const command of this.#commands.values()) command.kill();
+    await Promise.all(this.#runs);
   }
 
   /** For the next sync: each of these leases is renewed. */
@@ -175,7 +178,8 @@ export class ReceiveAssignments {
       profile: sandbox_profile,
       executable: command.executable,
     });
-    void this.#run(assigned);
+    const run = this.#run(assigned).finally(() => this.#runs.delete(run));
+    this.#runs.add(run);
   }
 
   /** The end of the lease. Only the runtime's confirmation lets the command run. */

@@ -36,6 +36,10 @@ async function start(...args: Parameters<typeof runAgent> | []): Promise<Running
 
 const shell = (script: string) => ({ executable: '/bin/sh', args: ['-c', script] });
 const mark = () => join(folder.path, `mark-${count}`);
+/** Waits until the log of the agent has this. */
+async function lineOf(text: string): Promise<void> {
+  while (!running[0]?.lines.join('\n').includes(text)) await new Promise((resolve) => setImmediate(resolve));
+}
 const reported = (reports = 1) => runtime.until(() => runtime.reports.length >= reports);
 
 describe('an agent', () => {
@@ -131,20 +135,25 @@ describe('an agent', () => {
     expect(runtime.reports).toMatchObject([{ status: 'canceled', reason: 'the lease was lost' }]);
   });
 
-  it('stops a command before its lease ends if the runtime does not respond, and reports it when it does', async () => {
-    runtime.behaviour.leaseMs = 12_000;
-    await start();
-    runtime.offer(runtime.statement({ command: shell('echo ready; exec sleep 654') }));
-    await runtime.until(() => runtime.outputOf('run_1.0.1').includes('ready'));
-    const leaseUntil = fastNow() + runtime.behaviour.leaseMs;
-    runtime.behaviour.failWith = 500;
-    // The process has ended when its result is reported.
-    await runtime.until(() => runtime.routes.includes('agt_1/complete-step'));
-    expect(fastNow()).toBeLessThan(leaseUntil);
-    runtime.behaviour.failWith = undefined;
-    await reported();
-    expect(runtime.reports).toMatchObject([{ status: 'canceled', reason: 'the lease was lost', signal: 'SIGTERM' }]);
-  });
+  it.each([
+    ['cannot be reached', () => ({ cut: () => true })],
+    ['fails', () => ({ failWith: 500 })],
+  ])(
+    'stops a command before its lease ends if the runtime %s, and reports it when it responds again',
+    async (_name, outage) => {
+      runtime.behaviour.leaseMs = 12_000;
+      await start();
+      runtime.offer(runtime.statement({ command: shell('echo ready; exec sleep 654') }));
+      await runtime.until(() => runtime.outputOf('run_1.0.1').includes('ready'));
+      const leaseUntil = fastNow() + runtime.behaviour.leaseMs;
+      Object.assign(runtime.behaviour, outage());
+      await lineOf('ended');
+      expect(fastNow()).toBeLessThan(leaseUntil);
+      Object.assign(runtime.behaviour, { cut: undefined, failWith: undefined });
+      await reported();
+      expect(runtime.reports).toMatchObject([{ status: 'canceled', reason: 'the lease was lost', signal: 'SIGTERM' }]);
+    },
+  );
 
   it('survives an API that fails, with growing pauses, and continues', async () => {
     await start();

@@ -25,6 +25,8 @@ type Chunk = z.infer<typeof OutputRequest>['chunks'][number];
 export interface Behaviour {
   /** The status of all responses instead of a result. */
   failWith: number | undefined;
+  /** Closes connections without a response to these requests, after it has called this function. */
+  cut: ((route: string) => boolean) | undefined;
   /** The length of a lease from each renewal on. */
   leaseMs: number;
   syncMs: number;
@@ -43,6 +45,7 @@ export const AGENT_ID = 'agt_1';
 export class FakeRuntime {
   readonly behaviour: Behaviour = {
     failWith: undefined,
+    cut: undefined,
     leaseMs: 600_000,
     syncMs: 500,
     confirm: true,
@@ -150,15 +153,24 @@ export class FakeRuntime {
     for await (const chunk of request) body.push(chunk as Buffer);
     const text = Buffer.concat(body).toString('utf8');
     const now = this.#now();
+    if (this.behaviour.cut?.(routeOf(request))) {
+      request.socket.destroy();
+      this.#notify();
+      return;
+    }
     const { status, content } = await this.#respond(request, text, now);
     response.writeHead(status, { 'content-type': 'application/json', date: new Date(now).toUTCString() });
     response.end(JSON.stringify(content));
+    this.#notify();
+  }
+
+  #notify(): void {
     this.#changed.resolve();
     this.#changed = Promise.withResolvers();
   }
 
   async #respond(request: IncomingMessage, text: string, now: number): Promise<{ status: number; content: unknown }> {
-    const route = (request.url ?? '').replace(/^\/api\/v1\/agent\//, '');
+    const route = routeOf(request);
     this.routes.push(route);
     if (this.behaviour.failWith !== undefined) return { status: this.behaviour.failWith, content: { message: 'no' } };
     if (route === '/healthz') return { status: 200, content: {} };
@@ -244,3 +256,5 @@ export class FakeRuntime {
     return { next_seq: stored.length, wait_ms: 0, full: false };
   }
 }
+
+const routeOf = (request: IncomingMessage): string => (request.url ?? '').replace(/^\/api\/v1\/agent\//, '');
