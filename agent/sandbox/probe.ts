@@ -100,7 +100,7 @@ function reasonFor(complaint: string): string {
     return `the container hides parts of /proc (${said}); start it with --security-opt systempaths=unconfined, or run the agent on the host`;
   }
   if (/Operation not permitted|No permissions/.test(said)) {
-    return `bubblewrap may not create namespaces (${said}); in a container, use the seccomp profile of docs/agents.md, or run the agent on the host`;
+    return `bubblewrap may not create namespaces (${said}); in a container, see docs/agents.md, "In a container"; or run the agent on the host`;
   }
   return `bubblewrap cannot isolate a command: ${said || 'it ended without a message'}`;
 }

@@ -144,6 +144,14 @@ const AUTOMATIONS: Omit<Automation, 'workflow'>[] = [
     workspace: 'default',
     trigger: { source: 'servicenow', event: 'incident.insert', filter: '{% trigger.priority in ["1", "2"] %}' },
   },
+  {
+    name: 'restart-demo-app',
+    description: 'Restarts the demo app of the README, through an agent',
+    enabled: true,
+    workspace: 'default',
+    trigger: { source: 'manual' },
+    inputs: { script: join(import.meta.dirname, '..', 'demo-app', 'control.sh') },
+  },
 ];
 
 /** The author of the seeded records in the history of changes. */
