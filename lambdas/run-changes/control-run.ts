@@ -23,14 +23,28 @@ export type Command =
   /** `id`: the sender's id of this event. */
   | { kind: 'signal'; event: string; payload: unknown; id?: string };
 
-/** Executes a command in one commit. It performs no step: a worker continues the run. */
+/** The run has another last commit than the sender of a command expected. */
+export class RunChanged extends CountersignError {
+  constructor() {
+    super('CONFLICT', 'the run has changed meanwhile; try again');
+  }
+}
+
+/**
+ * Executes a command in one commit. It performs no step: a worker continues the run. With `expectedSeq`, the commit is made
+ * directly after this one, or not at all.
+ */
 export function controlRun(
   changer: RunChanger,
   target: { tenant: string; runId: string },
   command: Command,
   actor: string,
+  { expectedSeq }: { expectedSeq?: number } = {},
 ): Promise<RunState> {
-  return changeRun(changer, target, (state, draft) => execute(changer, state, draft, command, actor));
+  return changeRun(changer, target, (state, draft) => {
+    if (expectedSeq !== undefined && state.run.seq !== expectedSeq) throw new RunChanged();
+    return execute(changer, state, draft, command, actor);
+  });
 }
 
 async function execute(

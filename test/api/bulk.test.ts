@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { handleBulk } from '../../lambdas/api/bulk/bulk.ts';
 import type { HttpEvent } from '../../lambdas/entry/http.ts';
 import { later } from '../../lambdas/run/lease.ts';
+import { assignRun } from '../../lambdas/run-changes/assign-run.ts';
 import { parseWorkflow } from '../../lambdas/workflow/parse-workflow.ts';
 import { STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
 import { MemoryBulkJobs } from '../fakes/memory-bulk-jobs.ts';
@@ -33,7 +34,14 @@ async function send(body: object, as: { tenant?: string; person?: string; role?:
   } as unknown as HttpEvent;
   const { runs, definitions, queue, clock, log } = shop;
   const starter = { runs, definitions, queue, clock, log, ids, expressions: shop.worker.expressions };
-  const ports = { ...starter, changer: { ...shop.worker, ids }, starter, jobs, cursorSecret: async () => 'secret' };
+  const ports = {
+    ...starter,
+    changer: { ...shop.worker, ids },
+    starter,
+    jobs,
+    batchRuns: 20,
+    cursorSecret: async () => 'secret',
+  };
   return JSON.parse((await handleBulk(ports, event)).body ?? '');
 }
 
@@ -97,6 +105,35 @@ describe('a bulk action', () => {
     expect(await send({ token })).toMatchObject({ finished: true, counts: { done: 3, refused: 0, failed: 0 } });
     expect(commits()).toEqual(before);
     expect(await send({ token })).toMatchObject({ finished: true, results: [] });
+  });
+
+  it('acts on each run once if two requests continue it at the same time, and on runs that have changed since the preview', async () => {
+    const runIds = await queued(4);
+    const { token, jobId } = await send(CANCEL);
+    await shop.work({ tenant: 'acme', runId: runIds[0] ?? '' });
+    await assignRun(shop.worker, { tenant: 'acme', runId: runIds[1] ?? '' }, 'olivia', 'olivia');
+    await Promise.allSettled([send({ token }), send({ token }), send({ token })]);
+    const { counts, notChanged } = await send({}, {}, jobId);
+    expect(counts).toEqual({ done: 3, refused: 1, failed: 0 });
+    expect(notChanged).toMatchObject([{ runId: runIds[0], reason: expect.stringContaining('has ended as succeeded') }]);
+    const stops = runIds.map((runId) =>
+      shop.runs.inside
+        .commits('acme', runId)
+        .filter(({ events }) => events.some((event) => event.type === 'run.stop_requested' && event.kind === 'cancel')),
+    );
+    expect(stops.map(({ length }) => length)).toEqual([0, 1, 1, 1]);
+  });
+
+  it('counts a run as changed if the reply to its commit was lost', async () => {
+    const [runId = ''] = await queued(1);
+    const { token } = await send(CANCEL);
+    const commit = shop.runs.commit.bind(shop.runs);
+    vi.spyOn(shop.runs, 'commit').mockImplementationOnce(async (change) => {
+      await commit(change);
+      throw new Error('the reply was lost');
+    });
+    expect(await send({ token })).toMatchObject({ counts: { done: 1, refused: 0, failed: 0 } });
+    expect(statuses([runId])).toEqual(['canceled']);
   });
 
   it('names the reason for each run that was not changed, and changes the others', async () => {

@@ -1,3 +1,4 @@
+import { handleBulk } from '../../lambdas/api/bulk/bulk.ts';
 import { applyPlan } from '../../lambdas/api/definitions/apply-plan.ts';
 import { replayOf, rerunOf } from '../../lambdas/api/start/repeat-run.ts';
 import { startOnce } from '../../lambdas/api/start/start-once.ts';
@@ -5,6 +6,7 @@ import { type Deciding, decide } from '../../lambdas/approval/decide.ts';
 import { type DigestRequest, postDigest } from '../../lambdas/approval/post-digest.ts';
 import { publishDecision } from '../../lambdas/approval/publish-decision.ts';
 import { ApprovalClosed, type Waiting, waitForDecision } from '../../lambdas/approval/wait-for-decision.ts';
+import type { HttpEvent } from '../../lambdas/entry/http.ts';
 import { sealAddendum } from '../../lambdas/evidence/addendum/seal-addendum.ts';
 import { sealRun } from '../../lambdas/evidence/bundle/seal-run.ts';
 import { acceptDelivery } from '../../lambdas/intake/accept-delivery.ts';
@@ -251,6 +253,29 @@ export class Functions {
   applyPlan(tenant: string, planHash: string, ended: (ending: Ending) => void): void {
     const caller = { tenant, person: REQUESTER, role: 'operator' as const };
     this.#start('applier', tenant, ended, (ports) => applyPlan(planner(ports), caller, planHash));
+  }
+
+  /** A preview, or the next runs of a job. Few runs in each request, so that a job has several. */
+  bulk<Response>(
+    tenant: string,
+    person: string,
+    body: object,
+    responded: (response: Response) => void,
+    ended: (ending: Ending) => void,
+  ): void {
+    const event = {
+      routeKey: 'POST /api/v1/runs/bulk',
+      rawPath: '/api/v1/runs/bulk',
+      headers: {},
+      body: JSON.stringify(body),
+      requestContext: { authorizer: { lambda: { tenant, person, role: 'owner' } } },
+    } as unknown as HttpEvent;
+    const act = async (ports: Ports) => {
+      const shared = { changer: ports, starter: ports, batchRuns: 2, cursorSecret: async () => 'secret' };
+      const { body: text } = await handleBulk({ ...ports, ...shared }, event);
+      responded(JSON.parse(text ?? ''));
+    };
+    this.#invoke(`${person} `, { tenant }, ended, act, ['CONFLICT', 'BAD_CURSOR']);
   }
 
   #start(

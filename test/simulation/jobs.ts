@@ -101,11 +101,12 @@ function differs(
   { statuses, violation, injected }: Outcome,
 ): { violation?: Violation } {
   const triedOnce = workflowOfShape(shape).steps.some(({ retry }) => retry?.attempts === 1);
-  const { scripted, incidentEdits, changesEndedRuns, repeats } = crashPoint(shape);
+  const { scripted, incidentEdits, changesEndedRuns, repeats, bulk } = crashPoint(shape);
   const commanded =
     changesEndedRuns ||
     repeats ||
     scripted.length > 0 ||
+    bulk.length > 0 ||
     incidentEdits.length > 0 ||
     undisturbed.statuses.includes('canceled');
   const undecided = injected.has('policy_error') || injected.has('policy_slow');

@@ -15,6 +15,7 @@ import { SituationDetector } from './detect-situations.ts';
 import { InjectedFault } from './faults.ts';
 import { isDigester } from './functions.ts';
 import { ApprovalInvariants } from './invariants/approvals.ts';
+import { BulkJobInvariants } from './invariants/bulk-jobs.ts';
 import { DeliveryInvariants } from './invariants/deliveries.ts';
 import { DigestInvariants } from './invariants/digests.ts';
 import { GovernedWriteInvariants } from './invariants/governed-writes.ts';
@@ -40,6 +41,7 @@ export class Observer {
   readonly approvals: ApprovalInvariants;
   readonly repeats: RepeatedRunInvariants;
   readonly digests: DigestInvariants;
+  readonly bulk: BulkJobInvariants;
   readonly #report: Report;
   readonly #store: MemoryRunStore;
   readonly #slots: SlotInvariants;
@@ -78,6 +80,7 @@ export class Observer {
     this.deliveries = new DeliveryInvariants(report, store);
     this.schedules = new ScheduleInvariants(report, store);
     this.repeats = new RepeatedRunInvariants(report, store);
+    this.bulk = new BulkJobInvariants(report, this.situations);
     this.approvals = new ApprovalInvariants(report);
     const { situations } = this;
     this.digests = new DigestInvariants(report, { ...known, situations, approval: (id) => this.approvals.now(id) });
@@ -109,6 +112,7 @@ export class Observer {
     this.#governed.committed(change);
     this.#rollback.committed(before, after, change.commit);
     this.repeats.committed(change);
+    this.bulk.committed(change);
     if (TERMINAL.has(after.run.status) && ![...this.#store.inside.outbox()].some((entry) => entry.runId === runId)) {
       this.#report('an ended run has an outbox entry for its evidence', `${runId}, ended by ${by.id}`);
     }
@@ -150,6 +154,7 @@ export class Observer {
     const delivered = created.filter(({ request }) => !request || request.slot !== undefined);
     if (delivered.length > 0) this.deliveries.created(ingest, delivered);
     this.repeats.created(created);
+    this.bulk.created(created);
     this.schedules.created(created);
     result.then(
       (ingested) => {

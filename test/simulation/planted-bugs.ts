@@ -33,6 +33,7 @@ const ROLL_BACK_ENDED = 'lambdas/run-changes/rollback-ended-run.ts';
 const CHECK_PLAN = 'lambdas/proposal/check-plan.ts';
 const DIGEST = 'lambdas/approval/post-digest.ts';
 const COLLECT = 'lambdas/approval/collect-overdue.ts';
+const ACT_ON_RUN = 'lambdas/api/bulk/act-on-run.ts';
 const STORE = 'test/fakes/memory-run-store.ts';
 const OVERDUE = 'overdue-together';
 
@@ -859,5 +860,83 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     foundBy: { points: { shape: 'repeated-after-end', fault: 'crash_after', call: 1 } },
     shapes: 'repeated-after-end',
     faults: 'crash_after',
+  },
+  {
+    name: 'a bulk action does not find its own earlier commit',
+    edits: [
+      {
+        file: ACT_ON_RUN,
+        find: 'if (commits.some(({ events }) => events.some(isOwn))) return { isDone: true, lastSeq };',
+        replace: '',
+      },
+    ],
+    violates: ['a bulk job acts on a run at most once'],
+    shapes: 'changed-in-bulk',
+    faults: 'crash_before',
+  },
+  {
+    name: 'a bulk action changes a run that was changed since it was read',
+    edits: [
+      {
+        file: CONTROL,
+        find: 'if (expectedSeq !== undefined && state.run.seq !== expectedSeq) throw new RunChanged();',
+        replace: '',
+      },
+    ],
+    violates: ['a bulk job acts on a run at most once'],
+    shapes: 'changed-in-bulk',
+    faults: 'crash_before',
+  },
+  {
+    name: 'the result of a bulk action ignores its own commit',
+    edits: [
+      {
+        file: ACT_ON_RUN,
+        find: '(await ownCommit(actor.runs, job, run)).isDone',
+        replace: '(await ownCommit(actor.runs, job, run)).lastSeq < 0',
+      },
+    ],
+    violates: ['the results of a bulk job say what happened'],
+    foundBy: { points: { shape: 'changed-in-bulk', fault: 'crash_before', call: 195 } },
+    shapes: 'changed-in-bulk',
+  },
+  {
+    name: 'the results of a bulk job are stored without a condition',
+    edits: [
+      {
+        file: 'test/fakes/memory-bulk-jobs.ts',
+        find: 'if (this.#jobs.get(key)?.revision !== read.revision) return false;',
+        replace: '',
+      },
+    ],
+    violates: ['a bulk job continues where it stopped'],
+    shapes: 'changed-in-bulk',
+    faults: 'pause',
+  },
+  {
+    name: 'a bulk job that continues begins with its first run',
+    edits: [
+      {
+        file: 'lambdas/api/bulk/bulk.ts',
+        find: 'job.runs.slice(job.results.length, job.results.length + ports.batchRuns)',
+        replace: 'job.runs.slice(0, ports.batchRuns)',
+      },
+    ],
+    violates: ['a bulk job continues where it stopped'],
+    shapes: 'changed-in-bulk',
+    faults: 'crash_before',
+  },
+  {
+    name: 'the token of a preview is valid for other runs',
+    edits: [
+      {
+        file: 'lambdas/api/bulk/bulk.ts',
+        find: 'if (contentOf(job) !== content) throw badToken();',
+        replace: 'if (content === undefined) throw badToken();',
+      },
+    ],
+    violates: ['a bulk job acts only on the runs of its preview'],
+    shapes: 'changed-in-bulk',
+    faults: 'crash_before',
   },
 ];

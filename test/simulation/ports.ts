@@ -1,4 +1,5 @@
 import { type AgentRegistry, noHints } from '../../lambdas/agents/agent-registry.ts';
+import type { BulkJobs } from '../../lambdas/api/bulk/bulk-job.ts';
 import type { DigestStore } from '../../lambdas/approval/digest-store.ts';
 import type { TaskTokens } from '../../lambdas/approval/publish-decision.ts';
 import type { Cards } from '../../lambdas/approval/wait-for-decision.ts';
@@ -21,6 +22,7 @@ import type { MemoryRunStore } from '../fakes/memory-run-store.ts';
 import { OwnThreadExpressions } from '../fakes/own-thread-expressions.ts';
 import type { CallKind, Fault } from './faults.ts';
 import type { FaultyCalls } from './faulty-calls.ts';
+import type { BulkJobInvariants } from './invariants/bulk-jobs.ts';
 import type { DigestInvariants } from './invariants/digests.ts';
 import type { Invocation } from './invocation.ts';
 import type { SimulatedPolicy } from './simulated-policy.ts';
@@ -36,6 +38,7 @@ export interface SharedServices {
   store: MemoryRunStore;
   definitions: Definitions;
   plans: PlanStore;
+  bulkJobs: BulkJobs;
   evidence: EvidenceStore;
   signer: Signer;
   targets: SimulatedTargets;
@@ -56,6 +59,7 @@ export interface SharedServices {
     sealing(key: string, document: Buffer): void;
     taskTokenStored(before: Approval, changes: Partial<Approval>): void;
     taskTokenUsed(decision: Parameters<TaskTokens['complete']>[1], executionWaited: boolean): void;
+    bulk: BulkJobInvariants;
     situations: Situations;
     digests: DigestInvariants;
     logged(by: Invocation, message: string, error: unknown): void;
@@ -223,6 +227,18 @@ export function portsFor(shared: SharedServices, by: Invocation) {
       shared.plans.savedPlan(...args),
     ),
   };
+  const jobs: BulkJobs = {
+    get: call('store', 'bulkJob', (...args: Parameters<BulkJobs['get']>) => shared.bulkJobs.get(...args)),
+    create: call('store', 'createBulkJob', async (job: Parameters<BulkJobs['create']>[0]) => {
+      await shared.bulkJobs.create(job);
+      observer.bulk.previewed(job);
+    }),
+    update: call('store', 'updateBulkJob', async (...args: Parameters<BulkJobs['update']>) => {
+      const isStored = await shared.bulkJobs.update(...args);
+      observer.bulk.updated(...args, isStored);
+      return isStored;
+    }),
+  };
   const definitionReads: Pick<
     Definitions,
     'automations' | 'connection' | 'workflow' | 'workflowVersions' | 'settings' | 'people' | 'profiles'
@@ -317,6 +333,7 @@ export function portsFor(shared: SharedServices, by: Invocation) {
     assignmentSigner: signer,
     schedules,
     plans,
+    jobs,
     policy,
     cards,
     digests,

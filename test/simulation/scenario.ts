@@ -1,6 +1,7 @@
 import type { TenantSettings } from '../../lambdas/run/caps.ts';
 import type { Command } from '../../lambdas/run-changes/control-run.ts';
 import type { ApproverBehavior } from './approvers.ts';
+import type { BulkScript } from './bulk-operators.ts';
 import { type Fault, type FaultPlan, NoFaults, OneFault, randomFaults } from './faults.ts';
 import { SeededRandom } from './seeded-random.ts';
 import { ALL_RULES, type Rules } from './simulated-policy.ts';
@@ -23,11 +24,12 @@ const SLOW_REQUEST_MS = [3_500, 4_990] as const;
 const CHANGED_AFTER_END: ShapeName = 'rolled-back-after-end';
 /** People always rerun, replay and plan runs of this shape; runs of other shapes only with some seeds. */
 const REPEATED_AFTER_END: ShapeName = 'repeated-after-end';
-
+/** People always retry and cancel runs of this shape in bulk; runs of other shapes only with some seeds. */
+const CHANGED_IN_BULK: ShapeName = 'changed-in-bulk';
 /** Approvals of this shape are overdue for long, which takes many events. */
 const OVERDUE: ShapeName = 'overdue-together';
 /** A new shape would change the shapes of every seed. */
-const NOT_RANDOM: readonly ShapeName[] = [CHANGED_AFTER_END, REPEATED_AFTER_END, OVERDUE];
+const NOT_RANDOM: readonly ShapeName[] = [CHANGED_AFTER_END, REPEATED_AFTER_END, CHANGED_IN_BULK, OVERDUE];
 
 /** Everything that a seed decides about a simulation before it starts. */
 export interface Scenario {
@@ -70,6 +72,8 @@ export interface Scenario {
   changesEndedRuns: boolean;
   /** People rerun and replay runs that have ended, and apply plans. */
   repeats: boolean;
+  /** Actions on many runs. */
+  bulk: BulkScript[];
   /** How long there are faults and commands. */
   faultsForMs: number;
   plan: FaultPlan;
@@ -122,12 +126,22 @@ export function scenarioOf(seed: number, only?: ShapeName[]): Scenario {
     // With their own random numbers, so that the rest of a scenario does not depend on them.
     changesEndedRuns: new SeededRandom(seed * 17 + 5).chance(0.3),
     repeats: only === undefined && new SeededRandom(seed * 19 + 5).chance(0.15),
+    bulk: only === undefined ? bulkOf(new SeededRandom(seed * 23 + 5)) : [],
     faultsForMs: random.between(2, 9) * MINUTE_MS,
     plan: random.chance(0.05) ? new NoFaults() : randomFaults(new SeededRandom(seed * 31 + 7)),
     ...(random.chance(0.05) && { outage: outageAt(random.between(0, 4 * MINUTE_MS)) }),
     // Last, so that the rest of a scenario does not depend on it. The schedule continues after the last fault.
     ...(random.chance(0.2) && only === undefined && { scheduledForMs: 9 * MINUTE_MS }),
   };
+}
+
+function bulkOf(random: SeededRandom): BulkScript[] {
+  if (!random.chance(0.2)) return [];
+  return Array.from({ length: random.between(1, 4) }, () => ({
+    afterMs: random.between(5 * SECOND_MS, 9 * MINUTE_MS),
+    action: random.pick(['cancel', 'retry', 'retry', 'rerun', 'resolve'] as const),
+    ...(random.chance(0.1) && { isTamperedWith: true as const }),
+  }));
 }
 
 /** Long enough for every run that is `running` to count as orphaned (002 5.4, and 30 minutes in 004). */
@@ -143,7 +157,15 @@ const SETTINGS_OF_SHAPE: Record<
   Partial<
     Pick<
       Scenario,
-      'scripted' | 'approverBehavior' | 'policies' | 'incidentEdits' | 'outage' | 'scheduledForMs' | 'settings'
+      | 'scripted'
+      | 'bulk'
+      | 'deliveries'
+      | 'approverBehavior'
+      | 'policies'
+      | 'incidentEdits'
+      | 'outage'
+      | 'scheduledForMs'
+      | 'settings'
     >
   >
 > = {
@@ -183,6 +205,15 @@ const SETTINGS_OF_SHAPE: Record<
     approverBehavior: 'edited_first',
     incidentEdits: [25_000, 28_000, 31_000].map((afterMs) => ({ afterMs, field: 'state' })),
   },
+  'changed-in-bulk': {
+    deliveries: 3,
+    // Deliveries arrive within half an hour.
+    bulk: [
+      { afterMs: 31 * MINUTE_MS, action: 'retry' },
+      { afterMs: 33 * MINUTE_MS, action: 'cancel', isTamperedWith: true },
+      { afterMs: 35 * MINUTE_MS, action: 'cancel' },
+    ],
+  },
   'refuses-drift': { incidentEdits: [{ afterMs: 20_000, field: 'state' }] },
 };
 
@@ -211,6 +242,7 @@ export function crashPoint(shape: ShapeName, point?: { call: number; fault: Faul
     incidentEdits: [],
     changesEndedRuns: shape === CHANGED_AFTER_END,
     repeats: shape === REPEATED_AFTER_END,
+    bulk: [],
     ...SETTINGS_OF_SHAPE[shape],
     faultsForMs: 60 * MINUTE_MS,
     plan: point ? new OneFault(point.call, point.fault) : new NoFaults(),

@@ -4,6 +4,7 @@ import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
 import { CountingIds } from '../fakes/counting-ids.ts';
 import { STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
 import { sendHttpThroughFetch } from '../fakes/http-through-fetch.ts';
+import { MemoryBulkJobs } from '../fakes/memory-bulk-jobs.ts';
 import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
 import { MemoryEvidenceStore } from '../fakes/memory-evidence-store.ts';
 import type { ApprovalFollow } from '../fakes/memory-outbox.ts';
@@ -12,6 +13,7 @@ import { MemoryRunStore } from '../fakes/memory-run-store.ts';
 import { SeededSigner } from '../fakes/seeded-signer.ts';
 import { ApprovalMachine } from './approval-machine.ts';
 import { Approvers } from './approvers.ts';
+import { BulkOperators } from './bulk-operators.ts';
 import { EndedRunOperators } from './ended-run-operators.ts';
 import { EventLog } from './event-log.ts';
 import type { Fault } from './faults.ts';
@@ -77,6 +79,7 @@ export class Simulation {
   readonly #approvers: Approvers;
   readonly #endedRunOperators: EndedRunOperators;
   readonly #runRequesters: RunRequesters;
+  readonly #bulkOperators: BulkOperators;
   readonly #policy: SimulatedPolicy;
   #violation: Violation | undefined;
   #events = 0;
@@ -95,7 +98,11 @@ export class Simulation {
       settings: () => settings,
       workflow: (run) => this.published.workflow(run),
       clocksAreClose: scenario.clocksAreClose,
-      noCommands: scenario.commands === 0 && scenario.commandChance === 0 && scenario.scripted.length === 0,
+      noCommands:
+        scenario.commands === 0 &&
+        scenario.commandChance === 0 &&
+        scenario.scripted.length === 0 &&
+        scenario.bulk.length === 0,
       time: this.time,
       skewMs: scenario.skewMs,
       isOutdated: (run) => this.published.isOutdated(run),
@@ -137,12 +144,14 @@ export class Simulation {
         if (ended === 'expired') steps.send({ tenant, runId }, 0, undefined);
       },
     );
+    const bulkJobs = new MemoryBulkJobs();
     const shared: SharedServices = {
       time: this.time,
       faultyCalls,
       store: this.store,
       definitions,
       plans: new MemoryPlanStore(),
+      bulkJobs,
       evidence: this.evidence,
       signer: SIGNER,
       targets: this.targets,
@@ -174,6 +183,13 @@ export class Simulation {
     this.#operators = new Operators(this.time, this.#random, this.#functions, this.store);
     this.#endedRunOperators = new EndedRunOperators(this.time, seed, this.#functions, this.store);
     this.#runRequesters = new RunRequesters(this.time, seed, this.#functions);
+    this.#bulkOperators = new BulkOperators(seed, {
+      time: this.time,
+      functions: this.#functions,
+      observer: this.observer,
+      store: this.store,
+      jobs: bulkJobs,
+    });
     this.incidentEditors = new IncidentEditors(this.#random, this.targets);
     this.#approvers = new Approvers(this.time, this.#random, this.#functions, {
       approverBehavior: scenario.approverBehavior,
@@ -235,7 +251,7 @@ export class Simulation {
 
   #schedule(): void {
     const { shapes, tenants, deliveries, bursts, commands, faultsForMs, scripted, deploys } = this.#scenario;
-    const { policies, incidentEdits, repeats } = this.#scenario;
+    const { policies, incidentEdits, repeats, bulk } = this.#scenario;
     for (const { afterMs, rules } of policies) {
       const publish = () => {
         for (const tenant of tenants) this.#policy.publish(tenant, rules);
@@ -263,6 +279,9 @@ export class Simulation {
     }
     for (const { afterMs, command } of scripted)
       this.time.after(afterMs, () => this.#operators.sendUntilAccepted(command));
+    for (const script of bulk) {
+      for (const tenant of tenants) this.time.after(script.afterMs, () => this.#bulkOperators.preview(tenant, script));
+    }
     this.#scheduleSchedule();
     if (repeats) this.#schedulePlan();
     if (deploys) this.time.after(this.#random.between(100, faultsForMs), () => this.published.deploy());

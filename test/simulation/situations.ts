@@ -56,6 +56,8 @@ export const SITUATIONS = [
   'an ended run is replayed',
   'a plan is applied',
   'a request for a run is repeated',
+  'a bulk job is continued',
+  'two requests continue a bulk job',
   'an undo ends as reversed',
   'an undo ends as drifted',
   'an undo ends as irreversible',

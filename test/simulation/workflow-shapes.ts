@@ -104,6 +104,7 @@ const TEXTS: Record<string, string[]> = {
     NOTE('note', 'first'),
     '  - {id: gone, tool: servicenow.incident.update, with: {sysId: ffffffffffffffffffffffffffffffff, fields: {state: "2"}}}',
   ],
+  'changed-in-bulk': ['onFailure: pause', 'steps:', NOTE('note', 'first'), GONE('gone')],
   'one-run-per-key': [
     'concurrencyKey: "{% trigger.payload.record.group %}"',
     'steps:',

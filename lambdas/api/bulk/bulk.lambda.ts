@@ -12,9 +12,13 @@ const environment = readEnvironment(BulkEnvironment);
 const starter = wireStarter();
 const changer = { ...wireRunChanger(environment), ids: starter.ids };
 
+/** About a second of the function's 25. */
+const BATCH_RUNS = 20;
+
 const ports = {
   ...starter,
   changer,
+  batchRuns: BATCH_RUNS,
   starter,
   jobs: new DynamoBulkJobs(new DynamoDBClient(), environment.RUN_TABLE),
   cursorSecret: cursorSecret(environment.CURSOR_SECRET_ARN),

@@ -18,8 +18,6 @@ import { BULK_RUNS_MAX, type BulkJob, type BulkJobs, type BulkResult } from './b
 /** 100 runs for each page, two requests for each: a preview takes about a second. */
 const PAGES_MAX = 40;
 const SAMPLE_MAX = 10;
-/** The runs of one request, and how many at once: about a second of the function's 25. */
-const BATCH_MAX = 20;
 const AT_ONCE = 5;
 /** After this time a request stops early and returns what it has done. */
 const BATCH_TIME_MS = 12_000;
@@ -27,6 +25,8 @@ const BATCH_TIME_MS = 12_000;
 export interface BulkPorts extends Actor, Paged {
   jobs: BulkJobs;
   ids: Ids;
+  /** How many runs one request acts on. */
+  batchRuns: number;
 }
 
 /**
@@ -55,8 +55,7 @@ type Asked = { action: BulkJob['action']; filter: Parameters<typeof runFilter>[0
 
 async function preview(ports: BulkPorts, caller: Caller, { action, filter: asked, options }: Asked) {
   const { route, appliesTo } = ACTIONS[action];
-  requireRight(caller, route.right as Right);
-  if (route.peopleOnly) requirePerson(caller, 'do this');
+  requireRightFor(caller, action);
   const filter = runFilter(asked);
   if (Object.keys(filter).length === 0) {
     throw new Problem(400, 'BAD_REQUEST', 'filter: name at least one field, e.g. status, automation or errorCode');
@@ -90,6 +89,12 @@ async function preview(ports: BulkPorts, caller: Caller, { action, filter: asked
   };
 }
 
+function requireRightFor(caller: Caller, action: BulkJob['action']): void {
+  const { route } = ACTIONS[action];
+  requireRight(caller, route.right as Right);
+  if (route.peopleOnly) requirePerson(caller, 'do this');
+}
+
 async function matchingRuns(
   { runs }: BulkPorts,
   tenant: string,
@@ -116,10 +121,10 @@ async function matchingRuns(
 
 async function execute(ports: BulkPorts, caller: Caller, token: string) {
   const job = await jobOf(ports, caller, token);
-  requireRight(caller, ACTIONS[job.action].route.right as Right);
+  requireRightFor(caller, job.action);
   const results = await nextResults(ports, caller, job);
   const changed = { ...job, results: [...job.results, ...results] };
-  if (results.length > 0 && !(await ports.jobs.update(job, changed.results))) {
+  if (results.length > 0 && !(await isStored(ports, job, changed.results))) {
     throw new Problem(
       409,
       'CONFLICT',
@@ -129,10 +134,17 @@ async function execute(ports: BulkPorts, caller: Caller, token: string) {
   return { kind: 'execution' as const, ...progressOf(changed), results, token };
 }
 
+/** Also if an earlier try of this update has stored them, and its reply was lost. */
+async function isStored({ jobs }: BulkPorts, job: BulkJob, results: BulkResult[]): Promise<boolean> {
+  if (await jobs.update(job, results)) return true;
+  const stored = await jobs.get(job.tenant, job.jobId);
+  return hashOf(stored?.results ?? []) === hashOf(results);
+}
+
 /** The results of the next runs, in their order. */
 async function nextResults(ports: BulkPorts, caller: Caller, job: BulkJob): Promise<BulkResult[]> {
   const begunMs = ports.clock.now();
-  const batch = job.runs.slice(job.results.length, job.results.length + BATCH_MAX);
+  const batch = job.runs.slice(job.results.length, job.results.length + ports.batchRuns);
   const results: BulkResult[] = [];
   while (results.length < batch.length && ports.clock.now() - begunMs < BATCH_TIME_MS) {
     const some = batch.slice(results.length, results.length + AT_ONCE);

@@ -1,4 +1,5 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { hashOf } from '../../run/canonical-json.ts';
 import { ROW_IS_NEW, revisionIs } from '../../run/dynamo/dynamo-conditions.ts';
 import { toItem } from '../../run/dynamo/dynamo-items.ts';
 import { bulkJobKey, TTL_ATTRIBUTE } from '../../run/dynamo/dynamo-keys.ts';
@@ -17,7 +18,10 @@ export class DynamoBulkJobs implements BulkJobs {
   }
 
   async create(job: BulkJob): Promise<void> {
-    if (!(await this.#rows.save(itemOf(job), ROW_IS_NEW))) throw new Error(`the id of job ${job.jobId} is taken`);
+    if (await this.#rows.save(itemOf(job), ROW_IS_NEW)) return;
+    // An earlier try may have stored it, and its reply was lost.
+    const stored = await this.get(job.tenant, job.jobId);
+    if (hashOf(stored) !== hashOf(job)) throw new Error(`the id of job ${job.jobId} is taken`);
   }
 
   update(read: BulkJob, results: BulkResult[]): Promise<boolean> {

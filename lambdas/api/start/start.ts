@@ -30,13 +30,24 @@ export const handleStart = router<StartPorts, typeof startRoutes>(startRoutes, {
   },
 
   rerunRun: (ports, { caller, headers, params: { id }, body }) =>
-    startOnce(ports, request(caller, headers, ['rerunRun', id, body]), apiKey, () => rerunOf(ports, caller, id, body)),
+    rerunOnce(ports, caller, requestIdOf(headers), id, body),
 
   replayRun: (ports, { caller, headers, params: { id }, body }) =>
     startOnce(ports, request(caller, headers, ['replayRun', id, body]), apiKey, () =>
       replayOf(ports, caller, id, body),
     ),
 });
+
+export const rerunOnce = (
+  ports: StartPorts,
+  caller: Caller,
+  requestId: string | undefined,
+  runId: string,
+  body: Parameters<typeof rerunOf>[3],
+) =>
+  startOnce(ports, { caller, requestId, asked: ['rerunRun', runId, body] }, apiKey, () =>
+    rerunOf(ports, caller, runId, body),
+  );
 
 const request = (caller: Caller, headers: HttpEvent['headers'], asked: unknown[]): StartRequest => ({
   caller,

@@ -30,6 +30,7 @@ export function checkFinalState(simulation: Simulation): void {
     simulation.violate('every concurrency key is released', inside.caps.holders().join());
   for (const receipt of inside.receipts()) checkReceipt(simulation, receipt);
   checkFields(simulation);
+  simulation.observer.bulk.checkFinished();
   checkApprovals(simulation);
   simulation.observer.digests.checkListed(simulation.observer.approvals.all(), simulation.hadFaults);
 }

@@ -111,7 +111,7 @@ export class RepeatedRunInvariants {
 }
 
 function askedFor(request: Run['request']): string | undefined {
-  if (request?.rerunOf !== undefined) return `rerun ${request.rerunOf}`;
+  if (request?.rerunOf !== undefined) return `${request.actor}: rerun ${request.rerunOf}`;
   if (request?.replay) return `replay ${request.replay.of}`;
   return request?.planHash === undefined ? undefined : `apply ${request.planHash}`;
 }
