@@ -40,6 +40,8 @@ export class HttpApi {
     const reply = await this.#reply(request, requestId);
     response.writeHead(reply.status, {
       ...reply.headers,
+      // Agents correct their clock by it, and the clock of the host can be moved.
+      date: new Date(this.#options.clock.now()).toUTCString(),
       'content-length': String(Buffer.byteLength(reply.body)),
       'apigw-requestid': requestId,
     });

@@ -35,15 +35,16 @@ const handle = router<Signed, typeof agentWorkRoutes>(agentWorkRoutes, {
 
   async appendOutput(ports, { body }) {
     const assignment = await assignmentOf(ports, ports.caller, body);
-    if (!mayHaveRun(assignment, ports.caller)) throw notRunning(assignment);
+    if (!mayHaveRun(assignment) || assignment.bootId !== ports.caller.bootId) throw notRunning(assignment);
     return { status: 200, body: await appendOutput({ ...ports, redact: redactArrived }, assignment, body.chunks) };
   },
 
   async completeStep(ports, { body }) {
     const assignment = await assignmentOf(ports, ports.caller, body);
-    const isOurs = assignment.idempotencyKey === body.idempotency_key && mayHaveRun(assignment, ports.caller);
-    // The digest in receipt and evidence is of what is stored, not of what the agent claims.
-    const output = isOurs ? await storedOutput(ports, assignment, body.output) : body.output;
+    const isValid = assignment.idempotencyKey === body.idempotency_key && mayHaveRun(assignment);
+    // The digest in receipt and evidence is of what is stored, not of what the agent claims. A process that was restarted
+    // reports the result of the one before.
+    const output = isValid ? await storedOutput(ports, assignment, body.output) : body.output;
     const completed = await completeAssignment(ports, ports.caller, { ...body, output });
     if (completed.result === 'accepted') recordMetrics(ports, body);
     return { status: 200, body: completed };
@@ -58,9 +59,8 @@ export async function handleAgentWork(ports: AgentWorkPorts, event: HttpEvent): 
   return handle({ ...ports, caller }, event);
 }
 
-/** A command runs only after it was confirmed, in the process that it was confirmed to. */
-const mayHaveRun = ({ status, bootId }: Assignment, caller: AuthenticatedAgent): boolean =>
-  ['acknowledged', 'completed', 'lost'].includes(status) && bootId === caller.bootId;
+/** A command runs only after it was confirmed. */
+const mayHaveRun = ({ status }: Assignment): boolean => ['acknowledged', 'completed', 'lost'].includes(status);
 
 const notRunning = ({ assignmentId, status }: Assignment): Problem =>
   new Problem(409, 'CONFLICT', `this process does not run ${assignmentId}, which is ${status}; send no output for it`);
