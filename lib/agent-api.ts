@@ -1,7 +1,7 @@
 import { Construct } from 'constructs';
 import { AgentEnrolEnvironment, AgentWorkEnvironment, ApiEnvironment } from '../lambdas/api/environment.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
-import type { EvidenceBucket } from './evidence-bucket.ts';
+import type { EvidenceBucket } from './evidence/evidence-bucket.ts';
 import type { CountersignHttpApi } from './http-api.ts';
 import type { ListCursors } from './list-cursors.ts';
 import { NodeFunction, seconds } from './node-function.ts';

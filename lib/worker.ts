@@ -6,7 +6,7 @@ import type { RunChangerEnvironment } from '../lambdas/run-changes/environment.t
 import { WorkerEnvironment } from '../lambdas/worker/environment.ts';
 import type { ApprovalFlow } from './approval-flow.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
-import type { EvidenceBucket } from './evidence-bucket.ts';
+import type { EvidenceBucket } from './evidence/evidence-bucket.ts';
 import type { CountersignHttpApi } from './http-api.ts';
 import { modelArn } from './model-arn.ts';
 import { NodeFunction, seconds } from './node-function.ts';

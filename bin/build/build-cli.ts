@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { brotliCompressSync, constants } from 'node:zlib';
 import { build } from 'esbuild';
 import { buildOf, filesBeside } from '../../lib/bundle-functions.ts';
-import { openApiDocument } from '../../lib/openapi-document.ts';
+import { openApiDocument } from '../../lib/openapi/openapi-document.ts';
 import { packageVersion } from '../version.ts';
 import { FILES_COMMENT } from './embedded-files.ts';
 import { bomOf } from './sbom.ts';

@@ -9,8 +9,8 @@ import {
   ObjectOwnership,
 } from 'aws-cdk-lib/aws-s3';
 import { Construct } from 'constructs';
-import type { NodeFunction } from './node-function.ts';
-import type { StageConfig } from './stage-config.ts';
+import type { NodeFunction } from '../node-function.ts';
+import type { StageConfig } from '../stage-config.ts';
 
 /** No public access, TLS only, and retained when the stack is deleted. */
 export const PRIVATE_BUCKET = {

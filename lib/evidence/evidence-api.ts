@@ -1,12 +1,12 @@
 import { Stack, Validations } from 'aws-cdk-lib';
 import type { CfnBucket } from 'aws-cdk-lib/aws-s3';
 import { Construct } from 'constructs';
-import { EvidenceApiEnvironment } from '../lambdas/evidence/environment.ts';
-import type { FunctionBundles } from './bundle-functions.ts';
+import { EvidenceApiEnvironment } from '../../lambdas/evidence/environment.ts';
+import type { FunctionBundles } from '../bundle-functions.ts';
+import type { CountersignHttpApi } from '../http-api.ts';
+import { NodeFunction, seconds } from '../node-function.ts';
+import type { RunTable } from '../run-table.ts';
 import type { EvidenceBucket } from './evidence-bucket.ts';
-import type { CountersignHttpApi } from './http-api.ts';
-import { NodeFunction, seconds } from './node-function.ts';
-import type { RunTable } from './run-table.ts';
 
 /** Reads a bundle of several megabytes, of which each response sends a part. */
 const EVIDENCE_API_TIMEOUT = seconds(15);

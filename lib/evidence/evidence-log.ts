@@ -3,14 +3,14 @@ import { Rule, Schedule } from 'aws-cdk-lib/aws-events';
 import { LambdaFunction } from 'aws-cdk-lib/aws-events-targets';
 import type { CfnBucket } from 'aws-cdk-lib/aws-s3';
 import { Construct } from 'constructs';
-import { CONTRACT } from '../lambdas/api/contract/index.ts';
-import { DailyLogEnvironment, KeysEnvironment, SMALL_YOUNG_GENERATION } from '../lambdas/evidence/environment.ts';
-import type { FunctionBundles } from './bundle-functions.ts';
+import { CONTRACT } from '../../lambdas/api/contract/index.ts';
+import { DailyLogEnvironment, KeysEnvironment, SMALL_YOUNG_GENERATION } from '../../lambdas/evidence/environment.ts';
+import type { FunctionBundles } from '../bundle-functions.ts';
+import type { CountersignHttpApi } from '../http-api.ts';
+import { NodeFunction, seconds } from '../node-function.ts';
+import type { RunTable } from '../run-table.ts';
+import type { StageConfig } from '../stage-config.ts';
 import type { EvidenceBucket } from './evidence-bucket.ts';
-import type { CountersignHttpApi } from './http-api.ts';
-import { NodeFunction, seconds } from './node-function.ts';
-import type { RunTable } from './run-table.ts';
-import type { StageConfig } from './stage-config.ts';
 
 /** Days end at midnight UTC. A failure is retried within an hour. */
 const CLOSE_EVERY = Duration.hours(1);

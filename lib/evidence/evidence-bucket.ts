@@ -3,13 +3,13 @@ import { AnyPrincipal, Effect, PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import { Key, KeySpec, KeyUsage } from 'aws-cdk-lib/aws-kms';
 import { Bucket, type CfnBucket, ObjectLockRetention } from 'aws-cdk-lib/aws-s3';
 import { Construct } from 'constructs';
-import { SealEnvironment, type SigningAlgorithm } from '../lambdas/evidence/environment.ts';
-import type { FunctionBundles } from './bundle-functions.ts';
+import { SealEnvironment, type SigningAlgorithm } from '../../lambdas/evidence/environment.ts';
+import type { FunctionBundles } from '../bundle-functions.ts';
+import { NodeFunction, seconds } from '../node-function.ts';
+import type { RunTable } from '../run-table.ts';
+import type { StageConfig } from '../stage-config.ts';
+import type { WorkQueue } from '../work-queue.ts';
 import { EvidenceExports, PRIVATE_BUCKET } from './evidence-exports.ts';
-import { NodeFunction, seconds } from './node-function.ts';
-import type { RunTable } from './run-table.ts';
-import type { StageConfig } from './stage-config.ts';
-import type { WorkQueue } from './work-queue.ts';
 
 export const SEAL_TIMEOUT = seconds(60);
 /** A large run may use most of the function's memory, so each invocation seals one run. */

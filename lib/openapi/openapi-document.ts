@@ -7,10 +7,10 @@ import {
   type ZodOpenApiOperationObject,
   type ZodOpenApiResponsesObject,
 } from 'zod-openapi';
-import { CONTRACT } from '../lambdas/api/contract/index.ts';
-import type { RouteDefinition, Routes } from '../lambdas/api/contract/route.ts';
-import { PAGE_MAX } from '../lambdas/api/contract/schemas.ts';
-import { may, ROLES } from '../lambdas/people/rights.ts';
+import { CONTRACT } from '../../lambdas/api/contract/index.ts';
+import type { RouteDefinition, Routes } from '../../lambdas/api/contract/route.ts';
+import { PAGE_MAX } from '../../lambdas/api/contract/schemas.ts';
+import { may, ROLES } from '../../lambdas/people/rights.ts';
 import { AREAS, areaOf } from './openapi-areas.ts';
 import { PROBLEM_RESPONSES, problemsOf } from './openapi-problems.ts';
 
@@ -200,5 +200,5 @@ function successesOf({ responses, responseType = 'application/json' }: RouteDefi
 }
 
 function packageVersion(): string {
-  return String(JSON.parse(readFileSync(join(import.meta.dirname, '..', 'package.json'), 'utf8')).version);
+  return String(JSON.parse(readFileSync(join(import.meta.dirname, '..', '..', 'package.json'), 'utf8')).version);
 }

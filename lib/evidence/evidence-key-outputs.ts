@@ -1,9 +1,9 @@
 import { CfnOutput, CustomResource, Stack } from 'aws-cdk-lib';
 import { Construct } from 'constructs';
 import * as z from 'zod';
-import type { FunctionBundles } from './bundle-functions.ts';
+import type { FunctionBundles } from '../bundle-functions.ts';
+import { NodeFunction, seconds } from '../node-function.ts';
 import type { EvidenceBucket } from './evidence-bucket.ts';
-import { NodeFunction, seconds } from './node-function.ts';
 
 const DESCRIBE_TIMEOUT = seconds(30);
 
