@@ -259,7 +259,7 @@ describe('a replayed request', () => {
     await expect(handleAgentWork(ports, synced)).rejects.toEqual(refused(409, 'REQUEST_REPLAYED'));
   });
 
-  it('is refused after a minute, whatever it is', async () => {
+  it('is refused after a minute, also if it would change nothing', async () => {
     const statement = await running();
     const event = agent.event(agentWorkRoutes.completeStep, result(statement));
     shop.clock.advance(MINUTE_MS + 1_000);
