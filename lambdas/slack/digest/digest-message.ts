@@ -64,7 +64,7 @@ interface Listing {
 /** The overdue approvals of a channel, as many as fit into one message. External text is always quoted: see block-kit.ts. */
 export function overdueDigest(listing: Listing): Message {
   const { approvals, added } = listing;
-  const text = `${countText(approvals.length)} overdue`;
+  const text = `${counted(approvals.length, 'approval')} ${approvals.length === 1 ? 'is' : 'are'} overdue`;
   const titles = approvals.slice(0, TITLES_IN_NOTIFICATION).map(({ title }) => title);
   const someNew = added.length > 0 && added.length < approvals.length;
   const above = [
@@ -93,7 +93,7 @@ function entryBlocks(listing: Listing, above: Block[]): Block[] {
   throw new Error('the digest is too large for Slack, even with one approval');
 }
 
-const countText = (count: number): string => (count === 1 ? '1 approval is' : `${count} approvals are`);
+const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;
 
 function entryLines(approval: Approval, listing: Listing, layout: Layout): Paragraph[] {
   const { added, people, links, nowMs } = listing;
@@ -136,11 +136,12 @@ function writeLine(approval: Approval, { textMax, fieldsMax, valueMax }: Layout)
       to === null ? italic('not set') : quoted(to, valueMax),
     ]);
   const left = written.length - fieldsMax;
-  const more = left > 0 ? `${fieldsMax > 0 ? ' and' : ':'} ${left} ${fieldsMax > 0 ? 'more ' : ''}fields` : '';
+  const more =
+    left > 0 ? `${fieldsMax > 0 ? ' and' : ':'} ${counted(left, fieldsMax > 0 ? 'more field' : 'field')}` : '';
   const writes = phase?.writes.length ?? 0;
-  const others = writes > 0 ? `; with ${writes} more writes of the phase` : '';
+  const others = writes > 0 ? `; with ${counted(writes, 'more write')} of the phase` : '';
   return [
-    ownText('Would write '),
+    ownText(action.effect === 'read' ? 'Would request ' : 'Would write '),
     quoted(action.tool, NAME_MAX_CHARACTERS),
     ownText(' at '),
     quoted(action.target, textMax),
