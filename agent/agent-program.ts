@@ -31,6 +31,8 @@ type Sync = z.infer<typeof HeartbeatResponse>;
 export type Ending = 'drained' | 'replaced';
 
 const BACKOFF_MS = { first: 1_000, max: 30_000, maxWhileRunning: 3_000 } as const;
+/** Two requests at the same moment: the next try succeeds. */
+const CONFLICT = 409;
 const IDENTITY_IN_USE = 'AGENT_IDENTITY_IN_USE';
 
 /** Registers, syncs, and runs what the runtime assigns, until it is asked to stop. */
@@ -186,7 +188,7 @@ export class AgentProgram {
         this.#connected();
         return;
       } catch (error) {
-        if (error instanceof RuntimeRefused && error.status < 500) {
+        if (error instanceof RuntimeRefused && error.status !== CONFLICT) {
           throw new AgentError(`the runtime refused to ${what} this agent (${error.code}): ${error.message}`, {
             cause: error,
           });

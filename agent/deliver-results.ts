@@ -14,6 +14,11 @@ interface Ports {
   log: AgentLog;
 }
 
+/** Refusals of this process or this request, not of the result: it is sent again, by this process or the next one. */
+const LATER = new Set([
+  ...['AGENT_IDENTITY_IN_USE', 'AGENT_NOT_REGISTERED', 'REQUEST_REPLAYED', 'CONFLICT'],
+  ...['SIGNATURE_INVALID', 'SIGNATURE_EXPIRED'],
+]);
 const RETRY_MS = { first: 500, max: 30_000 } as const;
 
 /** Reports results until the runtime has them. A result is on disk before the first try. */
@@ -74,8 +79,7 @@ export class Deliveries {
       if (error instanceof RuntimeUnavailable) return false;
       if (!(error instanceof RuntimeRefused)) throw error;
       await this.#refused(error);
-      // A process that was replaced leaves its results to the next one.
-      if (error.status === 409 || error.status === 401) return false;
+      if (LATER.has(error.code)) return false;
       log.error(`the runtime refused a result: ${error.message}`, { assignment, status, code: error.code });
       spool.refused(assignment);
       return true;

@@ -65,7 +65,7 @@ async function examineRuntime({ url }: Identity, system: System): Promise<Examin
       headers: {},
       timeoutMs: TIMEOUT_MS,
     });
-    clock.learnFromHeader(String(headers.date), sentAt);
+    clock.learn(Date.parse(String(headers.date)), sentAt);
     const seconds = Math.round(Math.abs(clock.difference) / 1000);
     return [
       status === 200

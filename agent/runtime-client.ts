@@ -41,7 +41,13 @@ export interface Caller {
   bootId: string;
 }
 
-const ProblemBody = z.object({ code: z.string(), detail: z.string().optional(), title: z.string().optional() });
+const ProblemBody = z.object({
+  code: z.string(),
+  detail: z.string().optional(),
+  title: z.string().optional(),
+  /** If the time of the signature is wrong. */
+  server_time: z.iso.datetime().optional(),
+});
 
 const TIMEOUT_MS = 10_000;
 /** A response with these statuses says nothing about the request itself. */
@@ -111,7 +117,9 @@ export class RuntimeClient {
   async #send<Schema extends z.ZodType>(route: string, body: string, schema: Schema): Promise<z.output<Schema>> {
     const first = await this.#exchange(route, body);
     // The response has the time of the runtime: with it, the second try is signed correctly.
-    const response = problemOf(first)?.code === 'SIGNATURE_EXPIRED' ? await this.#exchange(route, body) : first;
+    const { server_time } = problemOf(first) ?? {};
+    if (server_time !== undefined) this.#clock.learn(Date.parse(server_time), this.#sentAt);
+    const response = server_time === undefined ? first : await this.#exchange(route, body);
     if (isTemporary(response.status)) throw new RuntimeUnavailable(`the runtime responded with ${response.status}`);
     if (response.status >= 400) {
       const problem = problemOf(response);
@@ -137,9 +145,7 @@ export class RuntimeClient {
     this.#sentAt = this.#machine.monotonic();
     try {
       const headers = { 'content-type': 'application/json', ...signed };
-      const response = await sendRequest({ method: 'POST', url, headers, body, timeoutMs: TIMEOUT_MS });
-      this.#clock.learnFromHeader(String(response.headers.date), this.#sentAt);
-      return response;
+      return await sendRequest({ method: 'POST', url, headers, body, timeoutMs: TIMEOUT_MS });
     } catch (cause) {
       throw new RuntimeUnavailable(`${url.host} does not respond: ${(cause as Error).message}`, { cause });
     }

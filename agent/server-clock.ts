@@ -9,8 +9,6 @@ export interface MachineClock {
  * make an old assignment valid again.
  */
 export const CORRECTION_MAX_MS = 10 * 60_000;
-/** The header `Date` has whole seconds. */
-const HEADER_PRECISION_MS = 1_000;
 
 /** The time of the runtime, as far as this machine knows it. */
 export class ServerClock {
@@ -38,20 +36,13 @@ export class ServerClock {
   }
 
   /** A time that the runtime sent in response to a request which left at `sentAt` (monotonic). */
-  learn(server: number, sentAt: number, precisionMs = 0): void {
+  learn(server: number, sentAt: number): void {
     if (!Number.isFinite(server)) return;
     const monotonic = this.#machine.monotonic();
-    const middle = sentAt + (monotonic - sentAt) / 2;
-    const estimate = server + precisionMs / 2 + (monotonic - middle);
+    // The response was probably made in the middle between request and now.
+    const estimate = server + (monotonic - sentAt) / 2;
     this.#difference = Math.round(estimate - this.#machine.wall());
-    if (Math.abs(this.#difference) > CORRECTION_MAX_MS) return;
-    // A coarse time does not replace a better one that it agrees with.
-    if (precisionMs > 0 && Math.abs(estimate - this.now()) <= precisionMs) return;
-    this.#known = { server: estimate, monotonic };
-  }
-
-  learnFromHeader(date: string | undefined, sentAt: number): void {
-    if (date !== undefined) this.learn(Date.parse(date), sentAt, HEADER_PRECISION_MS);
+    if (Math.abs(this.#difference) <= CORRECTION_MAX_MS) this.#known = { server: estimate, monotonic };
   }
 
   /** The clock is so wrong that it is not corrected. */

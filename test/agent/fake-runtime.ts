@@ -177,7 +177,8 @@ export class FakeRuntime {
     const body: unknown = JSON.parse(text);
     const refuse = (status: number, code: string) => {
       this.refused.push(code);
-      return { status, content: { code, detail: `refused: ${code}` } };
+      const time = code === 'SIGNATURE_EXPIRED' ? { server_time: new Date(now).toISOString() } : {};
+      return { status, content: { code, detail: `refused: ${code}`, ...time } };
     };
     if (route === 'enrol') this.#agentKey = parsePublicKey(EnrolRequest.parse(body).public_key);
     const headers = request.headers as Record<string, string>;

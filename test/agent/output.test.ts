@@ -85,13 +85,4 @@ describe('the time of the runtime', () => {
     clock.learn(machine.at + CORRECTION_MAX_MS + 1_000, machine.since);
     expect([clock.now(), clock.isWrong]).toEqual([before, true]);
   });
-
-  it('retains a precise value when a header agrees with it to the second', () => {
-    const clock = new ServerClock(machine);
-    clock.learn(1_234_567, machine.since);
-    clock.learnFromHeader(new Date(1_234_000).toUTCString(), machine.since);
-    expect(clock.now()).toBe(1_234_567);
-    clock.learnFromHeader('no date', machine.since);
-    expect(clock.now()).toBe(1_234_567);
-  });
 });
