@@ -23,6 +23,13 @@ export class Failure extends Error {
   }
 }
 
+/** A person ended the input (Ctrl-D) at a question. Commands ask before they act. */
+export class InputEnded extends Failure {
+  constructor() {
+    super(EXIT.interrupted, 'the input ended; nothing was changed');
+  }
+}
+
 /** Wrong usage: the usage line is printed before the message. */
 export class UsageError extends Failure {
   constructor(message: string) {

@@ -1,5 +1,6 @@
-import { createInterface } from 'node:readline';
 import { styleText } from 'node:util';
+import { InputEnded } from '../commands/failure.ts';
+import { InputLines } from './input-lines.ts';
 
 export type Tone = 'good' | 'bad' | 'busy' | 'waiting' | 'quiet' | 'strong';
 
@@ -22,12 +23,19 @@ export interface Terminal {
   /** Hints and errors, on stderr. */
   note(line: string): void;
   paint(tone: Tone | undefined, text: string): string;
-  /** The person's input, empty for Enter or end of input; undefined without a terminal. */
+  /** The person's input, empty for Enter; undefined without a terminal. Throws `InputEnded` after Ctrl-D. */
   ask(question: string): Promise<string | undefined>;
 }
 
-export function processTerminal(): Terminal {
-  const { stdout, stderr } = process;
+interface Streams {
+  stdin: NodeJS.ReadableStream & { isTTY?: boolean };
+  stdout: NodeJS.WritableStream & { isTTY?: boolean; columns?: number };
+  stderr: NodeJS.WritableStream & { isTTY?: boolean };
+}
+
+/** The terminal of a process. */
+export function processTerminal({ stdin, stdout, stderr }: Streams = process): Terminal {
+  const lines = new InputLines(stdin);
   return {
     isInteractive: stdout.isTTY === true,
     columns: (stdout.isTTY && stdout.columns) || Number.POSITIVE_INFINITY,
@@ -35,19 +43,15 @@ export function processTerminal(): Terminal {
     note: (line) => void stderr.write(`${line}\n`),
     // styleText respects the stream, NO_COLOR and FORCE_COLOR.
     paint: (tone, text) => (tone ? styleText(STYLES[tone], text, { stream: stdout }) : text),
-    ask: async (question) => (process.stdin.isTTY && stderr.isTTY ? askAtTerminal(question) : undefined),
+    async ask(question) {
+      if (!stdin.isTTY || !stderr.isTTY) return undefined;
+      stderr.write(question);
+      const line = await lines.next();
+      if (line !== undefined) return line;
+      stderr.write('\n');
+      throw new InputEnded();
+    },
   };
-}
-
-/** `terminal: false` so that Ctrl-C stays a signal. */
-async function askAtTerminal(question: string): Promise<string> {
-  // After Ctrl-D there is nothing to wait for: no event would come.
-  if (process.stdin.readableEnded) return '';
-  const lines = createInterface({ input: process.stdin, output: process.stderr, terminal: false });
-  return new Promise<string>((resolve) => {
-    lines.once('close', () => resolve(''));
-    lines.question(question, resolve);
-  }).finally(() => lines.close());
 }
 
 /** C0 and C1 control characters, and characters that change the text direction. */

@@ -207,6 +207,21 @@ describe('keys', () => {
     });
   });
 
+  it('show whose they are: of a person, of a machine, or of nobody, which are refused', async () => {
+    const { keys } = ports;
+    await keys.save('a', { tenant: 'acme', person: 'nightly-job', role: 'operator', name: 'old' });
+    await keys.save('b', { tenant: 'acme', person: 'machine:ci@olivia', role: 'operator', machine: true, name: 'ci' });
+    const { body } = await ask(accessRoutes.listApiKeys, OWNER);
+    const holders = body.apiKeys.map(({ name, holder }: { name: string; holder: string }) => [name, holder]);
+    expect(holders).toEqual(
+      expect.arrayContaining([
+        ['old', 'none'],
+        ['ci', 'machine'],
+      ]),
+    );
+    expect(holders.filter(([, holder]: string[]) => holder === 'person')).not.toHaveLength(0);
+  });
+
   it('show that they have expired', async () => {
     clock.advance(90 * 24 * 3_600_000);
     const { body } = await ask(accessRoutes.listApiKeys, OWNER);

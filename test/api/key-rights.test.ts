@@ -48,13 +48,20 @@ describe('the caller with a key', () => {
   });
 
   it('is refused if they are no person of the tenant: deleted, never added, or of another tenant', async () => {
-    await expect(keyFor('owner', { person: 'nobody' })).rejects.toThrow('nobody is no longer a person of this tenant');
+    await expect(keyFor('owner', { person: 'nobody' })).rejects.toThrow('nobody is not a person of this tenant');
     await benIs('admin');
     expect(await keyFor('admin')).toBe('admin');
-    await expect(keyFor('admin', { tenant: 'globex' })).rejects.toThrow('ben is no longer a person');
+    await expect(keyFor('admin', { tenant: 'globex' })).rejects.toThrow('ben is not a person');
     await holders.definitions.deletePerson('acme', { ...BEN, role: 'admin' }, byTest());
-    await expect(keyFor('admin')).rejects.toThrow('ben is no longer a person');
-    await expect(keyFor('owner')).rejects.toThrow('ben is no longer a person');
+    await expect(keyFor('admin')).rejects.toThrow('ben is not a person');
+    await expect(keyFor('owner')).rejects.toThrow('ben is not a person');
+  });
+
+  it('is listed after a refused use too, so that owners find unmarked keys of programs', async () => {
+    await expect(keyFor('operator', { person: 'nightly-job', name: 'old' })).rejects.toThrow(
+      'keys create NAME --machine',
+    );
+    expect(await holders.keys.named('acme', 'old')).toHaveProperty('lastUsedAt');
   });
 
   it('is refused if the key does not exist, is empty or is longer than any key', async () => {

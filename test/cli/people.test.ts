@@ -129,3 +129,14 @@ it('runs show fetches every page of steps of a long run', async () => {
     Array.from({ length: 1_000 }, (_, index) => `s${index}`),
   );
 });
+
+it('keys list shows keys that belong to nobody, and what to do', async () => {
+  const key = { name: 'unnamed-0123', person: 'nightly-job', machine: false, role: 'operator', expired: false };
+  const own = { ...key, name: 'mine', person: 'olivia', holder: 'person' };
+  const url = await answering(() => ({ apiKeys: [own, { ...key, holder: 'none' }], nextCursor: null }));
+  const { stdout, stderr } = await onTerminal(120, ['keys', 'list', '--url', url]);
+  expect(stdout).toMatch(/mine +olivia +operator/);
+  expect(stdout).toMatch(/unnamed-0123 +nobody \(nightly-job\) +operator/);
+  expect(stderr).toContain('keys create NAME --machine --role ROLE');
+  expect(stderr).toContain('keys revoke unnamed-0123');
+});

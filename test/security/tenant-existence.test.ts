@@ -124,7 +124,7 @@ it('an unknown API key causes the same reads as a known one', async () => {
     },
   });
   const clock = new FakeClock();
-  await expect(callerWithKey({ keys, definitions: counted, clock }, 'a-key')).rejects.toThrow('no longer a person');
+  await expect(callerWithKey({ keys, definitions: counted, clock }, 'a-key')).rejects.toThrow('is not a person');
   const known = reads.splice(0);
   await expect(callerWithKey({ keys, definitions: counted, clock }, 'another-key')).rejects.toThrow('does not exist');
   expect(reads).toEqual(known);

@@ -154,6 +154,45 @@ describe('finds, with the command that fixes it,', () => {
       'keys create',
     ],
     [
+      'a key that is neither of a person nor of a program',
+      () => world.keys.push({ name: 'unnamed-1', person: 'nightly-job' }),
+      'API key unnamed-1',
+      'nightly-job is neither a person of the tenant nor marked as a program',
+      'keys revoke unnamed-1',
+    ],
+    [
+      'an own webhook source without a secret',
+      () => world.definitions.saveSource('acme', { name: 'alerts', enabled: true, title: 'Alert' }),
+      'webhook secret generic/alerts',
+      'every webhook is refused',
+      'webhook set-secret generic/alerts',
+    ],
+    [
+      'an http connection that allows no host',
+      async () => {
+        const call = '  - { id: call, tool: http.get, with: { url: "https://hooks.example.com/a" } }';
+        await world.definitions.publishWorkflow('acme', parseWorkflow(`name: calls\nsteps:\n${call}\n`, 'f'), 1);
+        await automation({ workflow: { name: 'calls', version: 1 } });
+        await world.save('http', { baseUrl: 'https://hooks.example.com', instance: 'hooks' });
+      },
+      'connection http',
+      'has no allowedHosts, so the calls of gate-issues are refused',
+      'connections add',
+    ],
+    [
+      'changes that wait for a second owner',
+      () => {
+        const at = new Date(world.clock.now()).toISOString();
+        const expiresAt = new Date(world.clock.now() + 1000).toISOString();
+        const change = { changeId: 'chg_1', person: 'nina', before: null, after: NETWORK, widens: [] };
+        const pending = { ...change, requestedBy: 'olivia', requestedAt: at, expiresAt };
+        return world.definitions.requestChange('acme', pending, BY);
+      },
+      'changes',
+      '1 wait for a second owner',
+      'changes pending',
+    ],
+    [
       'no channel for approvals',
       () => world.definitions.saveSettings('acme', { caps: {}, workspaces: {}, counterShards: 1 }),
       'settings',

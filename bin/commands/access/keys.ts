@@ -58,6 +58,7 @@ export const keys: readonly Command[] = [
     name: 'keys list',
     args: [],
     description: 'list API keys: your own or, with the right, all',
+    details: 'Keys of the first version are listed after their next use, even if it is refused.',
     options: { ...pagingOptions('keys'), person: { value: 'ID', description: 'only keys of this person' } },
     async run(call) {
       const { items, nextCursor } = await readPages(call, async (query) => {
@@ -69,6 +70,16 @@ export const keys: readonly Command[] = [
       else if (items.length === 0) call.terminal.note('no API keys');
       else {
         for (const line of table(COLUMNS, printable(items.map(rowOf)), call.terminal)) call.terminal.print(line);
+        const [refused] = items.filter(({ holder }) => holder === 'none');
+        if (refused) {
+          call.terminal.note(
+            '\nA key of nobody is refused: it is neither a person’s nor marked as a program’s. For a program:',
+          );
+          call.terminal.note(
+            '  countersign keys create NAME --machine --role ROLE, then use that key and revoke the old one:',
+          );
+          call.terminal.note(printable(`  countersign keys revoke ${refused.name}`));
+        }
         noteMore(call, nextCursor);
       }
       return EXIT.ok;
@@ -88,10 +99,21 @@ export const keys: readonly Command[] = [
   },
 ];
 
-function rowOf({ name, person, role, createdBy, createdAt, expiresAt, expired, lastUsedAt }: KeyView): string[] {
+function rowOf({
+  name,
+  person,
+  holder,
+  role,
+  createdBy,
+  createdAt,
+  expiresAt,
+  expired,
+  lastUsedAt,
+}: KeyView): string[] {
   const created = createdAt === undefined ? '-' : `${createdAt.slice(0, DAY)} by ${createdBy ?? '-'}`;
   const expires = expired ? `expired ${expiresAt?.slice(0, DAY)}` : (expiresAt?.slice(0, DAY) ?? 'never');
-  return [name, person, role, created, expires, lastUsedAt?.slice(0, DAY) ?? '-'];
+  const of = holder === 'none' ? `nobody (${person})` : person;
+  return [name, of, role, created, expires, lastUsedAt?.slice(0, DAY) ?? '-'];
 }
 
 function roleOf(call: Call): Role | undefined {

@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RequestFor } from '../../../client/api-client.ts';
 import type { DescribedStage } from '../../../lambdas/setup/bootstrap.ts';
@@ -25,7 +26,8 @@ export const tenantAdd: readonly Command[] = [
     args: ['[FILE]'],
     description: 'set up a tenant from a file, or by asking',
     details:
-      'FILE is YAML or JSON; without it the command asks, and writes the file. README, "Deploy", has an example.\n' +
+      'FILE is YAML or JSON; README, "Deploy", has an example. If it does not exist, the command asks, and writes it\n' +
+      '(default TENANT.tenant.yaml).\n' +
       'The first owners are created with AWS credentials (--stage), everything else over the API. Run it again at any time:\n' +
       'it continues where it was interrupted, and changes nothing that is already as in the file.\n' +
       'Keys, generated secrets and instructions for GitHub, Slack and ServiceNow are written to the folder --out.',
@@ -38,13 +40,17 @@ export const tenantAdd: readonly Command[] = [
     },
     async run(call) {
       const { readTenantFile } = await import('./tenant-file.ts');
-      const { askForTenant } = await import('./ask-for-tenant.ts');
-      const file = call.arg(0) || (await askForTenant(call));
-      const tenant = await readTenantFile(file);
+      const given = call.arg(0);
+      // At a terminal, a file that does not exist is written. A mistake in one is reported before AWS is called.
+      const isRead = given !== '' && (existsSync(given) || !call.terminal.isInteractive);
+      const read = isRead ? await readTenantFile(given) : undefined;
       const { operatorOf } = await import('../../operator/invoke-as-operator.ts');
       const operator = await operatorOf(call);
       const stage = await operator.describe();
-      return new TenantSetup(call, { file: tenant, operator, stage }).run();
+      if (read) return new TenantSetup(call, { file: read, name: given, operator, stage }).run();
+      const { askForTenant } = await import('./ask-for-tenant.ts');
+      const name = await askForTenant(call, stage, given);
+      return new TenantSetup(call, { file: await readTenantFile(name), name, operator, stage }).run();
     },
   },
   {
@@ -89,20 +95,25 @@ class TenantSetup {
   readonly #operator: Operator;
   readonly #stage: DescribedStage;
   readonly #folder: PrivateFolder;
+  /** The command that continues. */
+  readonly #again: string;
   /** What a person has to do. */
   readonly #todo: string[] = [];
   readonly #done: { step: string; result: string }[] = [];
 
-  constructor(
-    call: Call,
-    { file, operator, stage }: { file: ReadTenantFile; operator: Operator; stage: DescribedStage },
-  ) {
+  constructor(call: Call, setup: { file: ReadTenantFile; name: string; operator: Operator; stage: DescribedStage }) {
+    const { file, name, operator, stage } = setup;
     this.#call = call;
     this.#file = file;
     this.#operator = operator;
     this.#stage = stage;
     const out = call.option('out') ?? join('.countersign', 'tenants', `${stage.stage}-${file.tenant}`);
     this.#folder = new PrivateFolder(out);
+    const options = (['stage', 'region', 'url', 'out'] as const).flatMap((option) => {
+      const value = call.option(option);
+      return value === undefined ? [] : [` --${option} ${value}`];
+    });
+    this.#again = `npx countersign tenant add ${name}${options.join('')}`;
   }
 
   async run() {
@@ -119,6 +130,7 @@ class TenantSetup {
       terminal.print('');
       terminal.print(this.#todo.length === 0 ? 'Nothing is left to do.' : 'Left to do:');
       for (const each of this.#todo) terminal.print(printable(`  [ ] ${each}`));
+      if (this.#todo.length > 0) terminal.print(printable(`Then continue: ${this.#again}`));
       if (findings.length > 0) terminal.print('\nWhat countersign doctor finds:');
       printFindings(this.#call, findings);
       terminal.print('');
@@ -152,10 +164,8 @@ class TenantSetup {
     const keys = plain.map(({ person, key }) => ({ person, sha256: hashOf(key) }));
     const { added, existing } = await this.#operator.addOwners({ tenant, owners, keys });
     this.#report('owners', [...added.map((id) => `${id} (new)`), ...existing].join(', '));
-    if (owners.length < 2) {
-      const why =
-        this.#stage.kind === 'prod' ? 'in prod nobody can confirm who may approve' : 'one owner is not enough in prod';
-      this.#todo.push(`add a second owner to the file: ${why}`);
+    if (owners.length < 2 && this.#stage.kind === 'prod') {
+      this.#todo.push('add a second owner to the file: in prod another owner confirms who may approve');
     }
     const url = this.#call.option('stage') === undefined ? this.#call.url : this.#stage.url;
     return new Api({ url, headers: apiKeyHeaders(plain[0]?.key ?? '') });
@@ -196,7 +206,7 @@ class TenantSetup {
       return withSecrets(value, this.#call.environment) as Record<string, unknown>;
     } catch (error) {
       if (!(error instanceof MissingSecret)) throw error;
-      if (!isStored) this.#todo.push(`set ${error.variable} (${field} of ${name}) and run this command again`);
+      if (!isStored) this.#todo.push(`set the environment variable ${error.variable} (${field} of ${name})`);
       return undefined;
     }
   }

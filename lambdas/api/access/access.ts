@@ -1,6 +1,7 @@
 import { didYouMean } from '../../entry/did-you-mean.ts';
 import { Problem } from '../../entry/http.ts';
 import { isoNow } from '../../entry/ports.ts';
+import type { Person } from '../../people/people.ts';
 import { includesRole, may, rightsOf } from '../../people/rights.ts';
 import type { Definitions } from '../../pipeline/definitions.ts';
 import type { ApiKeys, StoredKey } from '../authorizer/api-keys.ts';
@@ -39,7 +40,9 @@ export const handleAccess = router<AccessPorts, typeof accessRoutes>(accessRoute
       pageOf(visible, place, ({ key }) => key.name),
     );
     const now = isoNow(ports.clock);
-    return { status: 200, body: { apiKeys: page.items.map((each) => viewOf(each, now)), nextCursor: page.nextCursor } };
+    const people = await ports.definitions.people(caller.tenant);
+    const apiKeys = page.items.map((each) => viewOf(each, people, now));
+    return { status: 200, body: { apiKeys, nextCursor: page.nextCursor } };
   },
 
   async createApiKey(ports, { caller, body }) {
@@ -54,7 +57,7 @@ export const handleAccess = router<AccessPorts, typeof accessRoutes>(accessRoute
     if (!(await ports.keys.create(apiKey, key, by))) {
       throw new Problem(409, 'CONFLICT', `there is an API key ${key.name}; choose another name, or revoke it first`);
     }
-    return { status: 201, body: { ...viewOf({ key }, by.at), key: apiKey } };
+    return { status: 201, body: { ...viewOf({ key }, people, by.at), key: apiKey } };
   },
 
   async revokeApiKey(ports, { caller, params: { name } }) {
@@ -75,10 +78,12 @@ export const handleAccess = router<AccessPorts, typeof accessRoutes>(accessRoute
 
 const isOwn = ({ person }: Caller, key: { person: string }): boolean => key.person === person;
 
-function viewOf({ key, lastUsedAt }: Omit<StoredKey, 'hash'>, now: string) {
+function viewOf({ key, lastUsedAt }: Omit<StoredKey, 'hash'>, people: readonly Person[], now: string) {
   const { name, person, machine = false, role, createdBy, createdAt, expiresAt } = key;
   const expired = expiresAt !== undefined && expiresAt <= now;
-  return { name, person, machine, role, createdBy, createdAt, expiresAt, expired, lastUsedAt };
+  const isPerson = people.some(({ id }) => id === person);
+  const holder = machine ? ('machine' as const) : isPerson ? ('person' as const) : ('none' as const);
+  return { name, person, machine, holder, role, createdBy, createdAt, expiresAt, expired, lastUsedAt };
 }
 
 /** Names only keys that the caller may see. */

@@ -78,14 +78,17 @@ export async function callerWithKey(holders: KeyHolders, apiKey: string): Promis
   if (!stored || role === undefined) {
     throw new Unauthenticated('the API key does not exist or was revoked; pass another one, or sign in');
   }
+  // Also if it is refused: keys of the first version are listed after a use, and owners must find those of programs.
+  if ((stored.lastUsedAt ?? '') < usePeriod(now)) await keys.recordUse(stored, usePeriod(now));
   if (expiresAt !== undefined && Date.parse(expiresAt) <= now) {
     throw new Unauthenticated(`the API key ${name} expired at ${expiresAt}; create a new one: countersign keys create`);
   }
   if (!holder && !machine) throw personIsGone(person);
-  if ((stored.lastUsedAt ?? '') < usePeriod(now)) await keys.recordUse(stored, usePeriod(now));
   const credential = { kind: 'api_key' as const, name, expiresAt, issuedBy };
   return { tenant, person, role: effectiveRole(role, holder), ...(machine && { machine }), credential };
 }
 
 const personIsGone = (person: string): Unauthenticated =>
-  new Unauthenticated(`${person} is no longer a person of this tenant; ask an owner or admin to add you`);
+  new Unauthenticated(
+    `${person} is not a person of this tenant; ask an owner or admin to add you. A program needs a key of its own: countersign keys create NAME --machine --role ROLE`,
+  );

@@ -47,6 +47,9 @@ const ApiKeyView = z.object({
   name: z.string(),
   person: z.string(),
   machine: z.boolean(),
+  holder: z.enum(['person', 'machine', 'none']).meta({
+    description: '`none`: neither a person of the tenant nor marked as a machine. Requests with the key are refused',
+  }),
   role: z.enum(ROLES),
   createdBy: z.string().optional(),
   createdAt: Timestamp.optional(),

@@ -7,11 +7,19 @@ import type { Handlers } from '../router.ts';
 
 /** More would make the response too long to act on. */
 const FINDINGS_MAX = 200;
+const PENDING_MAX = 100;
 
 export interface DoctorPorts {
   definitions: Pick<
     Definitions,
-    'people' | 'connections' | 'settings' | 'automations' | 'workflow' | 'workflowVersions'
+    | 'people'
+    | 'connections'
+    | 'settings'
+    | 'automations'
+    | 'sources'
+    | 'workflow'
+    | 'workflowVersions'
+    | 'pendingChanges'
   >;
   credentials: Pick<Credentials, 'describe'>;
   keysOf(tenant: string): Promise<TenantState['keys']>;
@@ -23,25 +31,30 @@ export interface DoctorPorts {
 export const doctorHandlers: Handlers<DoctorPorts, typeof doctorRoutes> = {
   async examineTenant(ports, { caller: { tenant } }) {
     const { definitions, kind, stage } = ports;
-    const [people, connections, credentials, settings, automations, keys] = await Promise.all([
+    const [people, connections, credentials, settings, automations, sources, keys, pending] = await Promise.all([
       definitions.people(tenant),
       definitions.connections(tenant),
       ports.credentials.describe({ tenant }),
       definitions.settings(tenant),
       automationsOf(ports, tenant),
+      definitions.sources(tenant),
       ports.keysOf(tenant),
+      definitions.pendingChanges(tenant, { limit: PENDING_MAX }),
     ]);
+    const now = isoNow(ports.clock);
     const findings = examine({
       tenant,
       kind,
       hasAlarmReceiver: stage.hasAlarmReceiver,
-      now: isoNow(ports.clock),
+      now,
       people,
       connections,
       credentials,
       settings,
       automations,
+      sources,
       keys,
+      pendingChanges: pending.filter(({ expiresAt }) => expiresAt > now).length,
     });
     return {
       status: 200,

@@ -1,7 +1,9 @@
 import { approverWarnings } from '../../approval/approver-warnings.ts';
+import { genericSource } from '../../intake/signing-secrets.ts';
 import type { Person } from '../../people/people.ts';
 import { may } from '../../people/rights.ts';
 import type { Automation, Connection } from '../../pipeline/definitions.ts';
+import type { GenericSource } from '../../pipeline/generic-source.ts';
 import type { TenantSettings } from '../../run/caps.ts';
 import type { PublishedWorkflow } from '../../workflow/workflow.ts';
 import type { DescribedCredentials } from '../credentials.ts';
@@ -35,7 +37,11 @@ export interface TenantState {
     workflow: PublishedWorkflow | undefined;
     newest: number | undefined;
   }[];
-  keys: readonly { name: string; person: string; expiresAt?: string }[];
+  /** The webhook sources of the tenant's own. */
+  sources: readonly Pick<GenericSource, 'name' | 'enabled'>[];
+  keys: readonly { name: string; person: string; machine?: boolean; expiresAt?: string }[];
+  /** Changes that wait for a second owner. */
+  pendingChanges: number;
 }
 
 /** What is missing or wrong in a tenant. Errors come first. */
@@ -58,11 +64,11 @@ const warning = (subject: string, problem: string, fix: string): Finding => ({
   level: 'warning',
 });
 
-const ADD_CONNECTION = 'countersign connections add FILE';
-const PUT_PERSON = 'countersign people put FILE';
-const PUT_AUTOMATION = 'countersign automations put FILE';
+const ADD_CONNECTION = 'countersign connections add FILE (connections add --help shows the fields of FILE)';
+const PUT_PERSON = 'countersign people put FILE (RUNBOOK, "People", has an example of FILE)';
+const PUT_AUTOMATION = 'countersign automations put FILE (docs/workflows.md has an example of FILE)';
 
-function peopleFindings({ people, kind, tenant, connections }: TenantState): Finding[] {
+function peopleFindings({ people, kind, tenant, connections, pendingChanges }: TenantState): Finding[] {
   const owners = people.filter(({ role }) => role === 'owner');
   const hasSlack = connections.some(({ name }) => name === 'slack');
   const decides = ({ role }: Person) => may(role, 'approvals:decide');
@@ -75,6 +81,9 @@ function peopleFindings({ people, kind, tenant, connections }: TenantState): Fin
             `countersign tenant owner ID --name NAME --stage STAGE --tenant ${tenant}`,
           ),
         ]
+      : []),
+    ...(pendingChanges > 0
+      ? [warning('changes', `${pendingChanges} wait for a second owner`, 'countersign changes pending')]
       : []),
     ...people
       .filter(({ identities }) => identities.length === 0)
@@ -92,9 +101,11 @@ function peopleFindings({ people, kind, tenant, connections }: TenantState): Fin
 
 function connectionFindings({ connections, credentials, automations, settings }: TenantState): Finding[] {
   const used = new Map<string, string>();
+  const tools = new Map<string, string>();
   for (const { automation, workflow } of automations) {
     if (!automation.enabled || !workflow) continue;
     for (const name of connectionsUsedBy(workflow)) used.set(name, automation.name);
+    for (const { tool } of workflow.steps) tools.set(tool, automation.name);
   }
   const absent = [...used].filter(([name]) => !connections.some((each) => each.name === name));
   return [
@@ -105,6 +116,7 @@ function connectionFindings({ connections, credentials, automations, settings }:
       error(`connection ${name}`, `does not exist, and ${automation} uses it`, ADD_CONNECTION),
     ),
     ...connections.flatMap(({ name }) => credentialFindings(name, credentials, used.get(name))),
+    ...connections.flatMap((connection) => allowListFindings(connection, tools)),
     ...(connections.some(({ name }) => name === 'slack')
       ? settings.approvalsChannel === undefined
         ? [
@@ -142,13 +154,37 @@ function credentialFindings(name: string, { connections, unreadable }: Described
   return described;
 }
 
-function webhookFindings({ credentials, automations, connections }: TenantState): Finding[] {
+/** These tools reach only what their connection allows, and by default that is nothing. */
+function allowListFindings(
+  { name, allowedHosts, allowedTables }: Connection,
+  tools: ReadonlyMap<string, string>,
+): Finding[] {
+  const userOf = (prefix: string) => [...tools].find(([tool]) => tool.startsWith(prefix))?.[1];
+  const missing = (list: readonly string[] | undefined, field: string, user: string | undefined) =>
+    user === undefined || (list ?? []).length > 0
+      ? []
+      : [error(`connection ${name}`, `has no ${field}, so the calls of ${user} are refused`, ADD_CONNECTION)];
+  if (name === 'http') return missing(allowedHosts, 'allowedHosts', userOf('http.'));
+  return name === 'servicenow' ? missing(allowedTables, 'allowedTables', userOf('servicenow.record.')) : [];
+}
+
+function webhookFindings({ credentials, automations, connections, sources }: TenantState): Finding[] {
   const senders = new Set<string>(
     automations.filter(({ automation }) => automation.enabled).map(({ automation }) => automation.trigger.source),
   );
   const signs = (source: string) =>
     senders.has(source) || (source === 'slack' && connections.some(({ name }) => name === 'slack'));
-  return credentials.signing.flatMap(({ source, usable, generated, problems }) => {
+  const own = sources.filter(({ enabled }) => enabled).map(({ name }) => genericSource(name));
+  const unsigned = own
+    .filter((source) => !credentials.signing.some((each) => each.source === source))
+    .map((source) =>
+      error(
+        `webhook secret ${source}`,
+        'does not exist: every webhook is refused',
+        `countersign webhook set-secret ${source}`,
+      ),
+    );
+  const ofSecrets = credentials.signing.flatMap(({ source, usable, generated, problems }) => {
     const fix = `countersign webhook set-secret ${source}`;
     const subject = `webhook secret ${source}`;
     const refused = source === 'slack' ? 'every click on a card is refused' : 'every webhook is refused';
@@ -165,6 +201,7 @@ function webhookFindings({ credentials, automations, connections }: TenantState)
         : []),
     ];
   });
+  return [...unsigned, ...ofSecrets];
 }
 
 function automationFindings({ automations }: TenantState): Finding[] {
@@ -190,8 +227,13 @@ function approvalFindings({ automations, people, now }: TenantState): Finding[] 
   });
 }
 
-function keyFindings({ keys, now }: TenantState): Finding[] {
-  return keys.flatMap(({ name, person, expiresAt }) => {
+function keyFindings({ keys, people, now }: TenantState): Finding[] {
+  return keys.flatMap(({ name, person, machine, expiresAt }) => {
+    if (!machine && !people.some(({ id }) => id === person)) {
+      const problem = `${person} is neither a person of the tenant nor marked as a program, so it is refused`;
+      const fix = `countersign keys create NAME --machine --role ROLE, use that key, then: countersign keys revoke ${name}`;
+      return [error(`API key ${name}`, problem, fix)];
+    }
     if (expiresAt === undefined) return [];
     const leftMs = Date.parse(expiresAt) - Date.parse(now);
     if (leftMs > KEY_EXPIRES_SOON_MS) return [];
