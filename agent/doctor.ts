@@ -96,7 +96,7 @@ async function examineProfiles(
     if (probe.profile === 'dev-flex' && served.some((each) => each !== 'dev')) {
       return warning(subject, 'not offered: it does not protect the key of an agent that also serves prod or staging');
     }
-    return ok(subject, 'holds on this host');
+    return ok(subject, 'available on this host');
   });
 }
 

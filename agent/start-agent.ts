@@ -59,7 +59,7 @@ export async function startAgent({ dir, version, system, log, started }: Start):
   }
 }
 
-/** The profiles that hold on this host and belong to the environments of the agent. */
+/** The profiles that are available on this host and belong to the environments of the agent. */
 async function profilesOf(
   folder: AgentFolder,
   identity: Identity,
@@ -71,10 +71,10 @@ async function profilesOf(
   for (const probe of probes) {
     const isWanted = servedEnvironments(identity, config).includes(environmentOf(probe.profile));
     if (!probe.holds && isWanted)
-      log.warn(`profile ${probe.profile} does not hold on this host: ${probe.missing.join('; ')}`);
+      log.warn(`profile ${probe.profile} is not available on this host: ${probe.missing.join('; ')}`);
   }
   if (offered.length > 0) return offered;
-  throw new AgentError('no profile holds on this host, so it could run nothing; run: countersign agent doctor');
+  throw new AgentError('no profile is available on this host, so it could run nothing; run: countersign agent doctor');
 }
 
 const servedEnvironments = (identity: Identity, config: AgentConfig) =>

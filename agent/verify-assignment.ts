@@ -27,7 +27,7 @@ export type Verified = { statement: AssignmentStatement } | Refusal;
 export interface VerifyContext {
   identity: Identity;
   config: AgentConfig;
-  /** The profiles that hold on this host. */
+  /** The profiles that are available on this host. */
   profiles: readonly ProfileName[];
   /** The time of the runtime. */
   now: number;
@@ -123,7 +123,7 @@ function forbidden(statement: AssignmentStatement, { config, profiles }: VerifyC
   if (!profiles.includes(profile)) {
     return {
       refusal: 'unable',
-      reason: `profile ${profile} does not hold on this host; run: countersign agent doctor`,
+      reason: `profile ${profile} is not available on this host; run: countersign agent doctor`,
     };
   }
   const { allow, deny } = profileConfig(config, profile);

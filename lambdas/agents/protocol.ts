@@ -67,7 +67,7 @@ export const EnrolResponse = z.object({
   signing_keys: z.array(SigningKey),
 });
 
-// POST /api/v1/agent/register: after each start, with what holds on this host.
+// POST /api/v1/agent/register: after each start, with what is available on this host.
 export const RegisterRequest = z.strictObject({
   protocol: z.literal(AGENT_PROTOCOL_VERSION),
   agent_version: z.string().max(50),

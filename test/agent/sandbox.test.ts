@@ -99,7 +99,7 @@ describe.runIf(hasBubblewrap)('with bubblewrap', () => {
   });
 });
 
-it('every profile holds on a host with bubblewrap, and only dev-flex on others', async () => {
+it('every profile is available on a host with bubblewrap, and only dev-flex on others', async () => {
   const probes = await probeProfiles(agentFolder, join(agentFolder, 'agent.key'));
   const held = probes.filter(({ holds }) => holds).map(({ profile }) => profile);
   expect(held).toEqual(hasBubblewrap ? [...ISOLATED, 'dev-flex'] : ['dev-flex']);

@@ -104,7 +104,7 @@ describe('an assignment', () => {
   });
 
   it.each<[string, Partial<AssignmentStatement>, RegExp]>([
-    ['a profile that does not hold here', { environment: 'staging', sandbox_profile: 'staging-standard' }, /doctor/],
+    ['a profile that is not available here', { environment: 'staging', sandbox_profile: 'staging-standard' }, /doctor/],
     ['a capability that is missing', { capabilities: ['oracle'] }, /capability oracle/],
     ['a credential that is missing', { credentials: ['other'] }, /credential other/],
   ])('is refused with %s', (_name, changes, reason) => {

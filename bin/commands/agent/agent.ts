@@ -81,7 +81,7 @@ const run: Command = {
 const doctor: Command = {
   name: 'agent doctor',
   args: [],
-  description: 'examine the agent of this host: which profiles hold, and how to fix the others',
+  description: 'examine the agent of this host: which profiles are available, and how to fix the others',
   details: 'Exit code 1 if there is an error.',
   options: dir,
   offline: true,

@@ -68,7 +68,7 @@ export class DynamoRows {
     return transact(this.#client, writes, pause);
   }
 
-  /** Writes one row without a transaction. False if the condition does not hold. */
+  /** Writes one row without a transaction. False if the condition is not met. */
   async save(item: Item, condition?: Condition): Promise<boolean> {
     try {
       await this.#client.send(
@@ -81,7 +81,7 @@ export class DynamoRows {
     }
   }
 
-  /** Sets attributes. False if the condition does not hold or a transaction is changing the row. */
+  /** Sets attributes. False if the condition is not met or a transaction is changing the row. */
   async update(key: Key, attributes: Record<string, string | number>, condition: Condition): Promise<boolean> {
     const names = Object.keys(attributes);
     const fields = conditionFields(condition);
