@@ -23,11 +23,12 @@ export async function loadState(changer: RunChanger, { tenant, runId }: StepMess
   }
   const { name, version } = loaded.run.workflow;
   const replayed = loaded.run.request?.replay?.of;
-  const [workflow, settings, original] = await Promise.all([
+  const [workflow, settings] = await Promise.all([
     changer.definitions.workflow(tenant, name, version),
     changer.definitions.settings(tenant),
-    replayed === undefined ? undefined : changer.runs.load(tenant, replayed),
   ]);
+  // After the others: if one of them fails, AWS would suspend the function while this request is open.
+  const original = replayed === undefined ? undefined : await changer.runs.load(tenant, replayed);
   const { run, trigger, triggerIsLost } = loaded;
   const undone = run.rollbackOf && (await stepsToUndo(changer, tenant, run.rollbackOf));
   const steps = new Map([...(undone ?? []), ...loaded.steps].map((step) => [step.index, step]));

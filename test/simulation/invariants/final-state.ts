@@ -99,9 +99,11 @@ function checkFields(simulation: Simulation): void {
     const fields = simulation.targets.systems.incidents.get(sysId)?.fields ?? {};
     const wanted: Record<string, unknown> = {};
     if (run.status === 'succeeded' && !wasEdited(simulation, run) && run.rolledBackBy === undefined) {
-      for (const step of workflow.steps) {
+      for (const [index, step] of workflow.steps.entries()) {
         const always = step.when === undefined;
-        if (always && step.tool === 'servicenow.incident.update') Object.assign(wanted, step.with.fields);
+        if (always && step.tool === 'servicenow.incident.update') {
+          Object.assign(wanted, fieldsOfStep(simulation, run, index, step.with.fields));
+        }
       }
     }
     if (run.rollback && run.compensation?.every(({ outcome }) => outcome === 'reversed')) {
@@ -113,6 +115,14 @@ function checkFields(simulation: Simulation): void {
       if (!stays) simulation.violate('the last write to a field remains', `${run.runId} ${field}`);
     }
   }
+}
+
+/** In a loop the item decides the values, which policy was asked about. A slot of the loop without an item writes nothing. */
+function fieldsOfStep({ store }: Simulation, { tenant, runId }: Run, index: number, fields: unknown): unknown {
+  const isExpression = Object.values(fields ?? {}).some((value) => String(value).includes('{% item %}'));
+  if (!isExpression) return fields;
+  const step = store.inside.steps(tenant, runId).find((each) => each.index === index);
+  return step?.status === 'succeeded' && !step.skipped ? step.governed?.request.action.fields : undefined;
 }
 
 const wasEdited = ({ observer }: Simulation, { runId }: Run) =>
