@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { DynamoOutputStore } from '../lambdas/agents/dynamo-output-store.ts';
 import { handleRuns } from '../lambdas/api/runs/runs.ts';
 import type { HttpEvent } from '../lambdas/entry/http.ts';
 import { systemClock, systemPause } from '../lambdas/entry/system.ts';
@@ -175,6 +176,9 @@ class Lists {
       runs: this.#runs,
       definitions: { workflow: async () => undefined },
       cursorSecret: async () => 'bench',
+      output: new DynamoOutputStore(client, table, systemClock),
+      archive: { read: async () => undefined },
+      clock: systemClock,
     };
   }
 

@@ -2,16 +2,17 @@ import { Stack } from 'aws-cdk-lib';
 import { Construct } from 'constructs';
 import * as z from 'zod';
 import {
-  ApiEnvironment,
   ApprovalsApiEnvironment,
   BulkEnvironment,
   RedriveEnvironment,
+  RunsEnvironment,
   SignInEnvironment,
 } from '../lambdas/api/environment.ts';
 import { StarterEnvironment } from '../lambdas/intake/environment.ts';
 import { RunChangerEnvironment } from '../lambdas/run-changes/environment.ts';
 import { allowStarts } from './allow-starts.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
+import type { EvidenceBucket } from './evidence/evidence-bucket.ts';
 import type { CountersignHttpApi } from './http-api.ts';
 import type { ListCursors } from './list-cursors.ts';
 import { NodeFunction, seconds } from './node-function.ts';
@@ -29,6 +30,7 @@ interface ApiProps {
   cursors: ListCursors;
   runTable: RunTable;
   worker: Worker;
+  evidence: EvidenceBucket;
   /** The queues whose dead letters the API counts and redrives, by the name that it shows. */
   queues: Record<string, WorkQueue>;
   stepQueue: WorkQueue;
@@ -48,13 +50,17 @@ export class Api extends Construct {
     this.#docs(props);
   }
 
-  #runs({ bundles, httpApi, cursors, runTable }: ApiProps): void {
+  #runs({ bundles, httpApi, cursors, runTable, evidence }: ApiProps): void {
     const runs = new NodeFunction(this, 'Runs', {
       bundles,
       entry: 'api/runs/runs',
-      description: 'Returns runs, their steps and their events',
-      schema: ApiEnvironment,
-      environment: { RUN_TABLE: runTable.table.tableName, ...cursors.environment },
+      description: 'Returns runs, their steps and their events, and the output of commands',
+      schema: RunsEnvironment,
+      environment: {
+        RUN_TABLE: runTable.table.tableName,
+        ...cursors.environment,
+        EXPORT_BUCKET: evidence.exports.environment.EXPORT_BUCKET,
+      },
       timeout: API_TIMEOUT,
     });
     cursors.allow(runs);
@@ -62,6 +68,8 @@ export class Api extends Construct {
     runTable.allow(runs, ['Query'], ['RUN']);
     runTable.allow(runs, ['GetItem'], ['RUN', 'TENANT']);
     runTable.allow(runs, ['BatchGetItem'], ['RUN', 'RECEIPT']);
+    runTable.allow(runs, ['GetItem', 'Query'], ['OUT']);
+    evidence.exports.readableBy(runs, 'output');
     httpApi.serve('runs', runs);
   }
 

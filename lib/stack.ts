@@ -110,7 +110,7 @@ export class CountersignStack extends Stack {
     // People decide in Slack, and see, decide and define over the API.
     const slack = new Slack(this, 'Slack', { ...shared, httpApi, worker, webhookSecrets, messagingSecrets });
     const queues = { steps: stepQueue, evidence: sealQueue, approvals: approvals.queue };
-    new Api(this, 'Api', { ...shared, httpApi, cursors, worker, queues, stepQueue });
+    new Api(this, 'Api', { ...shared, httpApi, cursors, worker, evidence, queues, stepQueue });
     new AccessApi(this, 'AccessApi', { ...shared, httpApi, cursors });
     const { planSecrets } = new DefinitionsApi(this, 'DefinitionsApi', { ...shared, httpApi, cursors, stepQueue });
     new PolicyApi(this, 'PolicyApi', { ...shared, httpApi, cursors });

@@ -13,6 +13,7 @@ import { MemoryAgents } from '../fakes/memory-agents.ts';
 import { MemoryApiKeys } from '../fakes/memory-api-keys.ts';
 import { MemoryBulkJobs } from '../fakes/memory-bulk-jobs.ts';
 import { BY_SETUP } from '../fakes/memory-changes.ts';
+import { outputPorts } from '../fakes/memory-output.ts';
 import { MemoryPlanStore } from '../fakes/memory-plan-store.ts';
 import { SetupWorld } from '../setup/setup-world.ts';
 import { ASSIGN, GovernedWorkshop } from '../worker/governed-workshop.ts';
@@ -115,6 +116,7 @@ beforeAll(async () => {
     agents,
     changes: agentChanges,
     newSecret: () => 'a secret of globex',
+    ...outputPorts(shop.clock),
     newApiKey: () => `csk_${Math.random()}`,
     cursorSecret: async () => 'secret',
     store: { get: async () => Buffer.from(MARK) },

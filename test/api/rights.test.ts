@@ -120,6 +120,7 @@ const portsFor = ({ person, role }: As) => ({
   ),
   agents: new Proxy({}, { get: () => failed }),
   changes: new Proxy({}, { get: () => failed }),
+  output: new Proxy({}, { get: () => failed }),
   credentials: new Proxy({}, { get: () => failed }),
   keysOf: failed,
   get deadLetters(): never {

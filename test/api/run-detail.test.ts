@@ -3,6 +3,7 @@ import { handleRuns } from '../../lambdas/api/runs/runs.ts';
 import type { HttpEvent } from '../../lambdas/entry/http.ts';
 import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
 import { ALLOWED } from '../fakes/fake-policy.ts';
+import { outputPorts } from '../fakes/memory-output.ts';
 import { ASSIGN, GovernedWorkshop } from '../worker/governed-workshop.ts';
 import { SYS_ID } from '../worker/workshop.ts';
 
@@ -19,7 +20,12 @@ async function detail({ tenant, runId }: StepMessage) {
     pathParameters: { id: runId },
     requestContext: { authorizer: { lambda: { tenant, person: 'olivia', role: 'owner' } } },
   } as unknown as HttpEvent;
-  const api = { runs: shop.runs, definitions: shop.definitions, cursorSecret: async () => 'secret' };
+  const api = {
+    runs: shop.runs,
+    definitions: shop.definitions,
+    cursorSecret: async () => 'secret',
+    ...outputPorts(shop.clock),
+  };
   return JSON.parse((await handleRuns(api, event)).body ?? '');
 }
 

@@ -3,6 +3,7 @@ import { handleRuns } from '../../lambdas/api/runs/runs.ts';
 import type { HttpEvent } from '../../lambdas/entry/http.ts';
 import { later } from '../../lambdas/run/lease.ts';
 import { STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
+import { outputPorts } from '../fakes/memory-output.ts';
 import { accepted } from '../fakes/story.ts';
 import { LABEL, TRIAGE } from '../worker/workflows.ts';
 import { Workshop } from '../worker/workshop.ts';
@@ -29,7 +30,12 @@ async function get(route: string, { id = '', query, tenant = 'acme', caller }: A
     queryStringParameters: query,
     requestContext: { authorizer: { lambda: caller ?? { tenant, person: 'olivia', role: 'auditor' } } },
   } as unknown as HttpEvent;
-  const api = { runs: shop.runs, definitions: shop.definitions, cursorSecret: async () => 'secret' };
+  const api = {
+    runs: shop.runs,
+    definitions: shop.definitions,
+    cursorSecret: async () => 'secret',
+    ...outputPorts(shop.clock),
+  };
   const answer = await handleRuns(api, event);
   return { status: answer.statusCode, body: JSON.parse(answer.body ?? '') };
 }
@@ -153,7 +159,12 @@ describe('the list of runs', () => {
         routeKey: `GET ${LIST}`,
         requestContext: { authorizer: { lambda: caller } },
       } as unknown as HttpEvent;
-      const api = { runs: shop.runs, definitions: shop.definitions, cursorSecret: async () => 'secret' };
+      const api = {
+        runs: shop.runs,
+        definitions: shop.definitions,
+        cursorSecret: async () => 'secret',
+        ...outputPorts(shop.clock),
+      };
       await expect(handleRuns(api, event)).rejects.toEqual(problem(401));
     },
   );

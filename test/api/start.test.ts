@@ -5,6 +5,7 @@ import { handleStart } from '../../lambdas/api/start/start.ts';
 import type { HttpEvent } from '../../lambdas/entry/http.ts';
 import type { Automation } from '../../lambdas/pipeline/definitions.ts';
 import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
+import { outputPorts } from '../fakes/memory-output.ts';
 import { TRIAGE } from '../worker/workflows.ts';
 import { ISSUE, SYS_ID, Workshop } from '../worker/workshop.ts';
 
@@ -51,7 +52,7 @@ async function detail(runId: string) {
     pathParameters: { id: runId },
     requestContext: { authorizer: { lambda: { tenant: 'acme', person: 'olivia', role: 'auditor' } } },
   } as unknown as HttpEvent;
-  const answer = await handleRuns({ ...shop, cursorSecret: async () => 'secret' }, event);
+  const answer = await handleRuns({ ...shop, ...outputPorts(shop.clock), cursorSecret: async () => 'secret' }, event);
   return JSON.parse(answer.body ?? '');
 }
 

@@ -1,5 +1,6 @@
 import type { CommandRef, OutputHead, StoredChunk } from '../../lambdas/agents/output.ts';
 import type { OutputArchive, OutputStore } from '../../lambdas/agents/output-store.ts';
+import type { Clock } from '../../lambdas/entry/ports.ts';
 import type { OutboxEntry } from '../../lambdas/outbox/outbox.ts';
 import { MemoryRows } from './memory-rows.ts';
 import { type Passage, undisturbed } from './passage.ts';
@@ -65,6 +66,13 @@ export class MemoryOutput implements OutputStore {
     return JSON.stringify([[...this.#heads.peekAll()], [...this.#chunks.peekAll()]]);
   }
 }
+
+/** The ports that routes about runs read output with. */
+export const outputPorts = (clock: Clock) => ({
+  output: new MemoryOutput(),
+  archive: new MemoryOutputArchive(),
+  clock,
+});
 
 export class MemoryOutputArchive implements OutputArchive {
   readonly objects = new Map<string, Buffer>();

@@ -9,6 +9,7 @@ const WILDCARDS: Record<string, RegExp> = {
   EvidenceLogCloseDaysRole: /^s3:(Put|Get)Object$/,
   EvidenceApiFetchRole: /^s3:GetObject$/,
   AgentApiWorkRole: /^s3:PutObject$/,
+  ApiRunsRole: /^s3:GetObject$/,
 };
 
 /** The streams of one log group and the versions of one function are spelled with a star at the end. */

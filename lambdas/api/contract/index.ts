@@ -19,7 +19,7 @@ import { deadLetterRoutes, healthRoutes, outboxRoutes, statusRoutes } from './op
 import { changeRoutes, peopleRoutes } from './people.ts';
 import { policyRoutes } from './policies.ts';
 import type { RouteDefinition, Routes } from './route.ts';
-import { caseRoutes, controlRoutes, runRoutes } from './runs.ts';
+import { caseRoutes, controlRoutes, outputRoutes, runRoutes } from './runs.ts';
 import { scheduleRoutes } from './schedules.ts';
 import { settingsRoutes } from './settings.ts';
 import { sourceRoutes } from './sources.ts';
@@ -36,7 +36,7 @@ export const CONTRACT = {
   slackEvents: slackEventRoutes,
   agentEnrol: agentEnrolRoutes,
   agentWork: agentWorkRoutes,
-  runs: runRoutes,
+  runs: { ...runRoutes, ...outputRoutes },
   bulk: bulkRoutes,
   control: { ...controlRoutes, ...caseRoutes, ...outboxRoutes },
   start: startRoutes,

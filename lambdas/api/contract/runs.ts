@@ -386,6 +386,47 @@ export const runRoutes = {
   }),
 };
 
+const OutputPart = z.object({
+  step: z.string(),
+  index: z.int(),
+  leaseVersion: z.int().meta({ description: 'The attempt that the output is of' }),
+  chunks: z.array(
+    z.object({
+      seq: z.int(),
+      stream: z.enum(['stdout', 'stderr', 'status']),
+      at: Timestamp.meta({ description: 'When the agent read it' }),
+      data: z.string().meta({ description: 'Without secrets: the agent and the runtime remove them' }),
+    }),
+  ),
+  next: z.int().meta({ description: '`since` of the next request' }),
+  more: z.boolean().meta({ description: 'There is more to read now' }),
+  complete: z.boolean().meta({ description: 'The command has ended, and this is the end of its output' }),
+  total: z
+    .object({
+      bytes: z.int(),
+      droppedBytes: z.int().meta({ description: 'What the command printed after the limit of 10 MB' }),
+      complete: z.boolean().meta({ description: 'False if a part did not arrive, because the agent was lost' }),
+      sha256: z.string().optional(),
+    })
+    .optional()
+    .meta({ description: 'Of the whole output, once the command has ended' }),
+});
+
+export const outputRoutes = {
+  getStepOutput: route({
+    method: 'GET',
+    path: '/api/v1/runs/{id}/steps/{index}/output',
+    right: 'runs:read',
+    summary: 'Returns output of the command of a step, from a chunk on. Poll it while `complete` is false',
+    params: runParams.extend({ index: z.string().meta({ description: 'Number of the step, from 0, or its ID' }) }),
+    query: z.strictObject({
+      since: z.coerce.number().int().min(0).default(0).meta({ description: 'Number of the first chunk' }),
+      lease: z.coerce.number().int().min(1).optional().meta({ description: 'An earlier attempt. Default: the last' }),
+    }),
+    responses: { 200: OutputPart },
+  }),
+};
+
 const REASON_MAX_CHARACTERS = 500;
 const EVENT_MAX_CHARACTERS = 100;
 const Reason = z.strictObject({ reason: z.string().max(REASON_MAX_CHARACTERS).optional() });

@@ -4,7 +4,7 @@ import { canonicalJson } from '../../run/canonical-json.ts';
 import type { Commit } from '../../run/commit.ts';
 import type { RunStore } from '../../run/run-store.ts';
 import { receiptKeyOf } from '../../run/step.ts';
-import { runRoutes } from '../contract/runs.ts';
+import { outputRoutes, runRoutes } from '../contract/runs.ts';
 import { PAGE_MAX } from '../contract/schemas.ts';
 import { type Paged, readPage } from '../paging/paging.ts';
 import { cutToFit } from '../response-size.ts';
@@ -13,6 +13,7 @@ import { countRuns } from './count-runs.ts';
 import { runFilter } from './run-query.ts';
 import { approvalIdsOf, type StepPage, stepPage, stepsOf } from './run-steps.ts';
 import { runDetail, runSummary } from './run-views.ts';
+import { type OutputPorts, stepOutput } from './step-output.ts';
 
 /** Commits share a response with the steps, which need most of it. */
 const COMMITS_MAX_BYTES = 1_500_000;
@@ -20,7 +21,7 @@ const COMMITS_MAX_BYTES = 1_500_000;
 /** A run that is repeated more often than this is repeated by a program; its runs are in the list of runs. */
 const RERUNS_SHOWN_MAX = 50;
 
-export interface RunsPorts extends Paged {
+export interface RunsPorts extends Paged, OutputPorts {
   runs: Pick<
     RunStore,
     'listRuns' | 'countRuns' | 'load' | 'listCommits' | 'receipts' | 'approvals' | 'evidence' | 'reruns'
@@ -28,7 +29,9 @@ export interface RunsPorts extends Paged {
   definitions: Pick<Definitions, 'workflow'>;
 }
 
-export const handleRuns = router<RunsPorts, typeof runRoutes>(runRoutes, {
+const routes = { ...runRoutes, ...outputRoutes };
+
+export const handleRuns = router<RunsPorts, typeof routes>(routes, {
   async listRuns(ports, { caller: { tenant }, query: { limit, cursor, counts, ...query } }) {
     const filter = runFilter(query);
     let searchedBackTo: string | undefined;
@@ -74,6 +77,11 @@ export const handleRuns = router<RunsPorts, typeof runRoutes>(runRoutes, {
     const { shown } = await loadWithSteps(ports, tenant, params.id);
     const { steps, receipts, approvals, nextStepsCursor: nextCursor } = await readSteps(ports, shown, query);
     return { status: 200, body: { steps, receipts, approvals, nextCursor } };
+  },
+
+  async getStepOutput(ports, { caller: { tenant }, params, query }) {
+    const loaded = await mustLoad(ports, tenant, params.id);
+    return { status: 200, body: await stepOutput(ports, loaded, { step: params.index, ...query }) };
   },
 
   async getRunStep(ports, { caller: { tenant }, params }) {
