@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { RunPage, ShownReceipt, ShownStep } from '../../bin/client/api-client.ts';
 import { incident, incidentInserted } from '../local/deliveries.ts';
+import { inParallel } from '../local/eventually.ts';
 import { GLOBEX_KEY } from '../local/host-client.ts';
 import { startTestHost, type TestHost } from '../local/test-host.ts';
 import { countersign, onTerminal, piped, startCountersign } from './command-line.ts';
@@ -24,7 +25,7 @@ beforeAll(async () => {
   const { body } = await host.sendServicenow(unknown);
   failed = body.runIds[0] ?? '';
   await host.approve(failed);
-  await Promise.all([...labelled, failed].map((runId) => host.waitForRun(runId)));
+  for (const runId of [...labelled, failed]) await host.waitForRun(runId);
 });
 
 afterAll(() => host?.stop());
@@ -271,12 +272,13 @@ describe('runs bulk', () => {
 
   test('cancels the runs of a preview, stops after a batch, and resumes', async () => {
     const title = { short_description: 'In bulk' };
-    const runIds = await Promise.all(
-      Array.from({ length: COUNT }, (_, index) => host.fileIncident(incident(`bulk ${index}`, title))),
-    );
+    const runIds: string[] = [];
+    for (let index = 0; index < COUNT; index += 1) {
+      runIds.push(await host.fileIncident(incident(`bulk ${index}`, title)));
+    }
     const isWaiting = ({ status }: { status: string }) => status === 'waiting_approval';
-    await Promise.all(runIds.map((runId) => host.waitForRun(runId, isWaiting)));
-    const waiting = async () => (await Promise.all(runIds.map((runId) => host.run(runId)))).filter(isWaiting).length;
+    for (const runId of runIds) await host.waitForRun(runId, isWaiting);
+    const waiting = async () => (await inParallel(runIds, 2, (runId) => host.run(runId))).filter(isWaiting).length;
     const bulk = ['runs', 'bulk', 'cancel', '--text', 'In bulk', '--reason', 'wrong rule', '--url', host.url];
 
     const declined = await onTerminal(100, bulk, ['n']);
@@ -301,9 +303,11 @@ describe('runs bulk', () => {
       exitCode: 0,
       stdout: `cancel, ${jobId}: ${COUNT} of ${COUNT}: ${COUNT} changed\n`,
     });
-    const ended = await Promise.all(runIds.map((runId) => host.waitForRun(runId)));
-    for (const run of ended) {
-      expect(run).toMatchObject({ status: 'canceled', cancellation: { reason: 'wrong rule' } });
+    for (const runId of runIds) {
+      expect(await host.waitForRun(runId)).toMatchObject({
+        status: 'canceled',
+        cancellation: { reason: 'wrong rule' },
+      });
     }
   });
 });

@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CONTRACT, type FunctionGroup, routesOf } from '../../lambdas/api/contract/index.ts';
 import { routeKey } from '../../lambdas/api/contract/route.ts';
@@ -31,6 +30,7 @@ const ODD = [
   '%',
   'é',
 ];
+const TOO_LONG = ODD.slice(0, 3);
 const headers = { 'x-api-key': ACME_KEY, 'content-type': 'application/json' };
 const ROUTES = (Object.keys(CONTRACT) as FunctionGroup[])
   .flatMap(routesOf)
@@ -40,25 +40,24 @@ const ROUTES = (Object.keys(CONTRACT) as FunctionGroup[])
 it.each(ROUTES)('%s handles any id, name, query and body without an internal error', async (route) => {
   const [method = '', template = ''] = route.split(' ');
   const places = template.match(/\{\w+\}/g) ?? [];
-  const paths =
-    places.length === 0 ? [template] : ODD.map((odd) => template.replaceAll(/\{\w+\}/g, encodeURIComponent(odd)));
-  for (const path of paths) {
-    for (const odd of ODD.slice(0, 3)) {
-      const body = method === 'GET' ? {} : { body: JSON.stringify(bodyWith(odd)) };
-      const query = method === 'GET' ? `?cursor=${encodeURIComponent(odd)}` : '';
-      for (const suffix of new Set(['', query])) {
-        const { status, text } = await host.request(method, `${path}${suffix}`, { headers, ...body });
-        expect([route, path.slice(0, 80), status, status >= 500 ? text : '']).toEqual([
-          route,
-          path.slice(0, 80),
-          status,
-          '',
-        ]);
-        expect([401, 403]).not.toContain(status);
-        expect(status).toBeLessThan(500);
-      }
-      if (method === 'GET') break;
-    }
+  const path = (odd: string) => template.replaceAll(/\{\w+\}/g, encodeURIComponent(odd));
+  // Each odd path has one of the odd queries or bodies, and the first path has all of them.
+  const asked = [
+    ...(places.length === 0 ? [] : ODD.map((odd, index) => ({ path: path(odd), other: TOO_LONG[index % 4] }))),
+    ...[...TOO_LONG, undefined].map((other) => ({ path: path(ODD[0] ?? ''), other })),
+  ];
+  for (const { path, other } of asked) {
+    const query = method === 'GET' && other !== undefined ? `?cursor=${encodeURIComponent(other)}` : '';
+    const body = method === 'GET' || other === undefined ? {} : { body: JSON.stringify(bodyWith(other)) };
+    const { status, text } = await host.request(method, `${path}${query}`, { headers, ...body });
+    expect([route, path.slice(0, 80), status, status >= 500 ? text : '']).toEqual([
+      route,
+      path.slice(0, 80),
+      status,
+      '',
+    ]);
+    expect([401, 403]).not.toContain(status);
+    expect(status).toBeLessThan(500);
   }
 });
 
@@ -93,30 +92,24 @@ describe('a request that passes the schema of its route', () => {
 
 describe('a signed webhook', () => {
   it('with any text in the fields that become keys is accepted or refused, and does not fail', async () => {
-    const text = fc.constantFrom(...ODD);
-    await fc.assert(
-      fc.asyncProperty(text, text, text, async (name, number, action) => {
-        const filed = incident('odd', { number });
-        const requests = [
-          githubRequest({ ...issueOpened(1), action, repository: { full_name: name } }),
-          githubRequest({ ...issueOpened(1), repository: { full_name: `${name}/${number}` } }),
-          githubRequest(issueOpened(1), { event: name }),
-          servicenowRequest(
-            { ...incidentInserted(filed, Math.floor(Math.random() * 1e9)) },
-            { atMs: await host.now() },
-          ),
-        ];
-        for (const request of requests) {
-          const odd = Object.values(request.headers).some(
-            (value) => !/^[\x20-\x7e]*$/.test(value) || value.length > 4_000,
-          );
-          if (odd) continue;
-          const { status, text: answered } = await host.request('POST', request.path, request);
-          expect([status, status >= 500 ? answered : '']).toEqual([status, '']);
-        }
-      }),
-      { numRuns: 40 },
-    );
+    for (const [index, name] of ODD.entries()) {
+      // Each in every place, beside others.
+      const [number = '', action = ''] = [5, 9].map((places) => ODD[(index + places) % ODD.length]);
+      const requests = [
+        githubRequest({ ...issueOpened(1), action, repository: { full_name: name } }),
+        githubRequest({ ...issueOpened(1), repository: { full_name: `${name}/${number}` } }),
+        githubRequest(issueOpened(1), { event: name }),
+        servicenowRequest(incidentInserted(incident('odd', { number }), index + 1), { atMs: await host.now() }),
+      ];
+      for (const request of requests) {
+        const odd = Object.values(request.headers).some(
+          (value) => !/^[\x20-\x7e]*$/.test(value) || value.length > 4_000,
+        );
+        if (odd) continue;
+        const { status, text } = await host.request('POST', request.path, request);
+        expect([status, status >= 500 ? text : '']).toEqual([status, '']);
+      }
+    }
   });
 
   it('that leads to a write with a very long target ends its run, and no message is repeated', async () => {

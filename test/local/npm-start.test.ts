@@ -4,6 +4,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { IS_STORM } from '../storm.ts';
 import { runCommand, type SpawnedHost, spawnHost } from './commands.ts';
 import { type Incident, incident, incidentInserted, issueOpened } from './deliveries.ts';
 import { eventually, inParallel } from './eventually.ts';
@@ -11,8 +12,8 @@ import { ACME_KEY, isTerminal, type ListedRun } from './host-client.ts';
 import { labelWrites, triageWrites } from './seen-writes.ts';
 import { startTestHost } from './test-host.ts';
 
-const OF_EACH_SOURCE = 25;
-const ANSWERED_BEFORE_THE_KILL = 30;
+const OF_EACH_SOURCE = IS_STORM ? 50 : 10;
+const ANSWERED_BEFORE_THE_KILL = OF_EACH_SOURCE + 2;
 let data: string;
 const spawned: SpawnedHost[] = [];
 
@@ -68,7 +69,7 @@ async function scheduleEveryMinute(host: SpawnedHost): Promise<void> {
   }
 }
 
-it('kill -9 during 50 webhooks loses no accepted webhook and no schedule, and repeats no write', async () => {
+it(`kill -9 during ${2 * OF_EACH_SOURCE} webhooks loses no accepted webhook and no schedule, and repeats no write`, async () => {
   const host = await start('--port', '0');
   const engine = enginePid();
   await host.trustAutomations();

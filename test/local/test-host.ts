@@ -21,7 +21,8 @@ interface TestHostOptions {
 const PAST_ANY_LEASE_MS = 61_000;
 /** After the time of this many leases, every retry, resend and lease of a run has ended. */
 const ROUNDS_MAX = 30;
-const ASKED_AT_ONCE = 16;
+/** Each further one would start a thread of two functions, to answer no sooner. */
+const ASKED_AT_ONCE = 2;
 
 /** The whole system in this process, on the template synthesized for this test run. */
 export async function startTestHost(options: TestHostOptions = {}): Promise<TestHost> {

@@ -175,7 +175,7 @@ describe('every sample that GitHub publishes', () => {
   ])('of %s is accepted', async (file, atLeast) => {
     const all = samples(file);
     expect(all.length).toBeGreaterThan(atLeast);
-    const answers = await inParallel(all, 8, async ([event, example]) => {
+    const answers = await inParallel(all, 2, async ([event, example]) => {
       const { status, text } = await host.sendGithub(example, { event });
       return status === 202 ? undefined : `${event}: ${status} ${text}`;
     });
