@@ -83,7 +83,8 @@ describe('credentials from Vault', () => {
     expect(used).toMatchObject([{ ttl_seconds: TTL_MAX_SECONDS, revoked: true }]);
     expect((await paths()).slice(-2)).toEqual(['PUT /v1/sys/leases/revoke', 'POST /v1/auth/token/revoke-self']);
     const leases = (await world.calls('?system=vault')).filter(({ path }) => path === '/v1/sys/leases/revoke');
-    const { lease_id } = leases[0]?.body as { lease_id: string };
+    const { lease_id } = (leases[0]?.body ?? {}) as { lease_id?: string };
+    expect(lease_id).toBeDefined();
     expect((await asRoot('PUT', '/sys/leases/lookup', { lease_id })).status).toBe(400);
   });
 
