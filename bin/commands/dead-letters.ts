@@ -1,6 +1,6 @@
 import type { ResponseFrom } from '../../client/api-client.ts';
-import { type Cell, table } from '../terminal/table.ts';
-import { printable } from '../terminal/terminal.ts';
+import { type Cell, type Column, table } from '../terminal/table.ts';
+import { printable, type Terminal } from '../terminal/terminal.ts';
 import { age } from '../terminal/times.ts';
 import type { Call, Command, Option } from './command.ts';
 import { EXIT, UsageError } from './failure.ts';
@@ -8,6 +8,7 @@ import { runReference } from './runs/find-run.ts';
 
 type Listed = ResponseFrom<'GET /api/v1/dead-letters'>;
 type QueueCount = Listed['queues'][number];
+type Letter = Listed['deadLetters'][number];
 
 const SELECTION: Record<string, Option> = {
   queue: { value: 'QUEUE', description: 'only messages of this queue: steps, evidence or approvals' },
@@ -27,7 +28,9 @@ export const deadLetters: readonly Command[] = [
     name: 'dead-letters list',
     args: [],
     description: 'list messages that failed too often, with their runs',
-    details: 'Only messages of your tenant. SQS hides them for a moment while they are listed.',
+    details:
+      'Only messages of your tenant. SQS hides them for a moment while they are listed. On a terminal, one line for\n' +
+      'each run; in a pipe or with --json, every message with its id.',
     options: SELECTION,
     async run(call) {
       const found = await call.api().call('GET /api/v1/dead-letters', { query: selection(call) });
@@ -72,21 +75,50 @@ export function printCounts({ terminal }: Call, queues: readonly QueueCount[], w
 function printLetters(call: Call, { queues, deadLetters: letters }: Listed): void {
   const { terminal } = call;
   if (letters.length === 0) terminal.note('no dead letters');
-  const nowMs = Date.now();
-  const short = terminal.isInteractive;
+  else
+    for (const line of terminal.isInteractive ? byRun(letters, terminal) : everyLetter(letters, terminal))
+      terminal.print(line);
+  for (const reason of new Set(letters.map((letter) => letter.reason))) terminal.note(`\n${reason}`);
+  if (queues.some(({ complete }) => !complete)) terminal.note('there are more; these are the first that SQS returned');
+  const [run] = letters.flatMap((letter) => letter.run ?? []);
+  if (run === undefined || !terminal.isInteractive) return;
+  terminal.note(`send them again: npx countersign dead-letters redrive --run ${run.runId.slice(0, 12)}, or --all`);
+}
+
+const TITLE: Column = { title: 'TITLE', shrink: 'cut-end' };
+
+function everyLetter(letters: readonly Letter[], terminal: Terminal): string[] {
+  const titles = ['ID', 'QUEUE', 'ASKS FOR', 'SENT', 'ATTEMPTS', 'RUN', 'STATUS'];
   const rows = letters.map(({ id, queue, kind, run, sentAt, attempts }): Cell[] => [
     id,
     queue,
     kind ?? '-',
-    short ? age(sentAt, nowMs) : sentAt,
+    sentAt,
     String(attempts),
-    run ? (short ? run.runId.slice(0, 12) : run.runId) : '-',
+    run?.runId ?? '-',
     run?.status ?? '-',
     run?.title ?? '-',
   ]);
-  const titles = ['ID', 'QUEUE', 'ASKS FOR', short ? 'AGE' : 'SENT', 'ATTEMPTS', 'RUN', 'STATUS'];
-  const columns = [...titles.map((title) => ({ title })), { title: 'TITLE', shrink: 'cut-end' as const }];
-  if (rows.length > 0) for (const line of table(columns, rows, terminal)) terminal.print(line);
-  for (const reason of new Set(letters.map((letter) => letter.reason))) terminal.note(`\n${reason}`);
-  if (queues.some(({ complete }) => !complete)) terminal.note('there are more; these are the first that SQS returned');
+  return table([...titles.map((title) => ({ title })), TITLE], rows, terminal);
+}
+
+/** A message that fails is sent again, so a run can have many dead letters of one kind. Without a run, one row for each. */
+function byRun(letters: readonly Letter[], terminal: Terminal): string[] {
+  const groups = Map.groupBy(letters, ({ id, queue, kind, run }) => `${queue} ${kind} ${run?.runId ?? id}`);
+  const rows = [...groups.values()].map((group): Cell[] => {
+    const [{ id = '', queue = '', kind = null, run = null } = {}] = group;
+    const oldest = group.map(({ sentAt }) => sentAt).sort()[0] ?? '';
+    const what = run?.title ?? `--id ${id}`;
+    return [
+      String(group.length),
+      queue,
+      kind ?? '-',
+      age(oldest, Date.now()),
+      run?.runId.slice(0, 12) ?? '-',
+      run?.status ?? '-',
+      what,
+    ];
+  });
+  const titles = ['MESSAGES', 'QUEUE', 'ASKS FOR', 'OLDEST', 'RUN', 'STATUS'];
+  return table([...titles.map((title) => ({ title })), TITLE], rows, terminal);
 }

@@ -42,10 +42,12 @@ export const outboxRedrive: Command = {
     }
     if (call.json) call.printJson({ entries });
     else {
-      for (const { id, attempts, failed } of printable(entries)) {
+      const oldestFirst = entries.toSorted((a, b) => ((a.createdAt ?? '') < (b.createdAt ?? '') ? -1 : 1));
+      for (const { id, attempts, failed } of printable(oldestFirst)) {
         call.terminal.print(`${id}: ${failed ? `failed, ${failed.reason}` : `sent ${attempts} times`}`);
       }
-      call.terminal.print(`${entries.length} ${dryRun ? 'stuck' : 'will be resent'}`);
+      call.terminal.print(`${entries.length} ${dryRun ? 'stuck' : 'will be resent within a minute'}`);
+      if (dryRun && entries.length > 0) call.terminal.note('send them again: npx countersign outbox redrive');
     }
     return EXIT.ok;
   },

@@ -1,6 +1,7 @@
 import type { ResponseFrom } from '../../client/api-client.ts';
+import { cut, widthOf } from '../terminal/fit-text.ts';
 import { Page } from '../terminal/page.ts';
-import { printable } from '../terminal/terminal.ts';
+import { printable, type Terminal } from '../terminal/terminal.ts';
 import { ago, dateAndTime } from '../terminal/times.ts';
 import type { Call, Command } from './command.ts';
 import { EXIT } from './failure.ts';
@@ -8,8 +9,8 @@ import { countsText } from './runs/list.ts';
 
 type Status = ResponseFrom<'GET /api/v1/status'>;
 
-/** Longer titles are cut, so that each problem has two lines on a wide terminal. */
-const TITLE_MAX_CHARACTERS = 60;
+/** A cut title must still say something. */
+const TITLE_MIN_COLUMNS = 8;
 
 export const status: Command = {
   name: 'status',
@@ -32,21 +33,36 @@ function printStatus({ terminal }: Call, { tenant, at, problems, counts, lastSwe
   const acts = problems.filter(({ severity }) => severity === 'act').length;
   const verdict = acts === 0 ? 'nothing to do' : `${acts} ${acts === 1 ? 'problem' : 'problems'}`;
   page.title(tenant, { text: verdict, tone: acts === 0 ? 'good' : 'bad' });
-  for (const { severity, what, since, oldestRun, command, runbook } of problems) {
-    page.blank();
-    page.line(`${what}${since === null ? '' : `, since ${ago(since, nowMs)}`}`, severity === 'act' ? 'bad' : 'waiting');
-    if (oldestRun) page.line(`  oldest: ${oldestRun.runId.slice(0, 12)}${titled(oldestRun.title)}`);
-    page.exactLine(`  ${command}`);
-    page.line(`  RUNBOOK: ${runbook}`, 'quiet');
-  }
   page.blank();
+  for (const problem of problems) printProblem(terminal, page, problem, nowMs);
+  if (problems.length > 0) page.blank();
   page.line(`runs: ${countsText(counts)}`);
-  page.line(lastSweepAt === null ? 'the sweeper has not run yet' : `last sweep: ${ago(lastSweepAt, nowMs)}`, 'quiet');
   if (notChecked.length > 0) page.line(`your role does not see: ${notChecked.join(', ')}`, 'quiet');
-  page.line(dateAndTime(at), 'quiet');
+  const sweep = lastSweepAt === null ? 'the sweeper has not run yet' : `last sweep: ${ago(lastSweepAt, nowMs)}`;
+  page.line(`${dateAndTime(at)}, ${sweep}`, 'quiet');
 }
 
-function titled(title: string | null): string {
-  if (title === null) return '';
-  return ` ${title.length > TITLE_MAX_CHARACTERS ? `${title.slice(0, TITLE_MAX_CHARACTERS)}…` : title}`;
+/** Two lines for each problem, so that all of them fit on one screen. `!` marks what somebody must act on. */
+function printProblem(terminal: Terminal, page: Page, problem: Status['problems'][number], nowMs: number): void {
+  const { severity, what, since, oldestRun, command, runbook } = problem;
+  const isUrgent = severity === 'act';
+  const text = `${isUrgent ? '!' : '-'} ${what}${since === null ? '' : `, since ${ago(since, nowMs)}`}`;
+  const run = oldestRun ? runText(oldestRun, terminal.columns - widthOf(text)) : '';
+  page.exactLine(`${text}${run}`, isUrgent ? 'bad' : 'waiting');
+  const next = `  ${command}`;
+  const heading = `RUNBOOK: ${runbook}`;
+  if (widthOf(next) + 2 + widthOf(heading) <= terminal.columns) {
+    terminal.print(`${next}  ${terminal.paint('quiet', heading)}`);
+    return;
+  }
+  page.exactLine(next);
+  page.exactLine(`  ${heading}`, 'quiet');
+}
+
+/** `: run_3f9c2a01 TARGET_REFUSED Disk full`, as far as it fits. */
+function runText({ runId, title, errorCode }: NonNullable<Status['problems'][number]['oldestRun']>, columns: number) {
+  const known = `: ${[runId.slice(0, 12), ...(errorCode ? [errorCode] : [])].join(' ')}`;
+  const left = columns - widthOf(known) - 1;
+  if (left < 0) return '';
+  return `${known}${title === null || left < TITLE_MIN_COLUMNS ? '' : ` ${cut(title, left)}`}`;
 }

@@ -17,7 +17,7 @@ export type Cell = string | readonly string[] | TonedText;
 
 const GAP = '  ';
 const INDENT = '  ';
-const SHRUNK_MIN_COLUMNS = 8;
+const SHRUNK_MIN_COLUMNS = 6;
 
 /** Aligned columns below their titles. On a terminal the lines fit its width. */
 export function table(columns: readonly Column[], rows: readonly (readonly Cell[])[], terminal: Terminal): string[] {

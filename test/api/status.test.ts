@@ -75,7 +75,11 @@ describe('the status of a tenant', () => {
         what: '2 runs need a human',
         count: 2,
         since: AT,
-        oldestRun: { runId: oldest.runId, title: oldest.enrichment?.title },
+        oldestRun: {
+          runId: oldest.runId,
+          title: oldest.enrichment?.title,
+          errorCode: expect.toBeOneOf([null, expect.any(String)]),
+        },
         command: 'npx countersign runs list --needs-resolution',
         runbook: 'A run needs a human',
       },

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { cut, widthOf } from '../../bin/terminal/fit-text.ts';
 import { processTerminal } from '../../bin/terminal/terminal.ts';
+import { STATUS_TEXTS } from '../../lambdas/api/operations/status-texts.ts';
 import {
   countersign,
   onTerminal,
@@ -327,6 +328,49 @@ test('FORCE_COLOR colours statuses, NO_COLOR does not', async () => {
   const list = ['runs', 'list', '--url', api.url];
   expect((await countersign(list, { FORCE_COLOR: '1' })).stdout).toContain('\u001b[32msucceeded\u001b[39m');
   expect((await countersign(list, { NO_COLOR: '1' })).stdout).not.toContain('\u001b');
+});
+
+test('a list with errors and overdue approvals fits 80 columns and names the codes', async () => {
+  const failed = { status: 'failed_terminal', error: { code: 'TARGET_REFUSED', message: 'no' }, durationMs: 12 };
+  const overdue = { status: 'waiting_approval', approvalOverdueSince: '2026-03-02T09:30:00.000Z' };
+  const runs = [summary(RUN_ID, failed), summary(SIMILAR_RUN_ID, overdue)];
+  api = await stubApi(() => ({ status: 200, body: { runs, nextCursor: null } }));
+  const { lines } = await onTerminal(80, ['runs', 'list', '--url', api.url]);
+  expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(80);
+  expect(lines[0]).toMatch(/^RUN +STATUS +ERROR +AGE /);
+  expect(lines.join('\n')).toContain('TARGET_REFUSED');
+  expect(lines.join('\n')).toContain('approval overdue');
+});
+
+test('status has every problem on one screen of 80 by 24, the urgent ones first', async () => {
+  const texts = Object.entries(STATUS_TEXTS).slice(0, 8);
+  const problems = texts.map(([kind, { many, severity, command, runbook }]) => ({
+    kind,
+    count: 3,
+    since: '2026-03-02T08:30:00.000Z',
+    oldestRun: { runId: RUN_ID, title: 'Checkout database refuses connections again', errorCode: 'TARGET_REFUSED' },
+    what: many.replace('#', '3'),
+    severity,
+    command,
+    runbook,
+  }));
+  const at = '2026-03-02T09:30:00.000Z';
+  const body = {
+    tenant: 'acme',
+    at,
+    healthy: false,
+    problems,
+    counts: { byStatus: [] },
+    lastSweepAt: at,
+    notChecked: [],
+  };
+  api = await stubApi(() => ({ status: 200, body }));
+  const { lines, exitCode } = await onTerminal(80, ['status', '--url', api.url]);
+  expect(exitCode).toBe(1);
+  expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(80);
+  expect(lines.length).toBeLessThanOrEqual(24);
+  expect(lines[0]).toBe('acme  8 problems');
+  expect(lines.filter((line) => line.startsWith('! '))).toHaveLength(8);
 });
 
 test('the list marks a run whose approval is overdue', async () => {

@@ -75,11 +75,18 @@ export function runTable(terminal: Terminal, runs: readonly RunSummary[]): strin
   const nowMs = Date.now();
   const shortened = shortRunIds(runs.map(({ runId }) => runId));
   const form = terminal.isInteractive
-    ? { time: 'AGE', id: shortened, at: (at: string) => age(at, nowMs), subject: shortSubject }
-    : { time: 'ACCEPTED', id: asItIs, at: asItIs, subject: asItIs };
+    ? {
+        time: 'AGE',
+        id: shortened,
+        at: (at: string) => age(at, nowMs),
+        subject: shortSubject,
+        overdue: () => 'approval overdue',
+      }
+    : { time: 'ACCEPTED', id: asItIs, at: asItIs, subject: asItIs, overdue: (status: string) => `${status}, overdue` };
   const row = (run: RunSummary): Cell[] => [
     form.id(run.runId),
-    run.approvalOverdueSince ? { text: `${run.status}, overdue`, tone: 'bad' } : statusCell(run.status),
+    run.approvalOverdueSince ? { text: form.overdue(run.status), tone: 'bad' } : statusCell(run.status),
+    run.error?.code ?? '-',
     form.at(run.createdAt),
     run.durationMs === null ? '-' : duration(run.durationMs),
     run.automation,
@@ -89,13 +96,22 @@ export function runTable(terminal: Terminal, runs: readonly RunSummary[]): strin
   const columns: Column[] = [
     { title: 'RUN' },
     { title: 'STATUS' },
+    { title: 'ERROR' },
     { title: form.time },
     { title: 'TOOK' },
     { title: 'AUTOMATION', shrink: 'cut-end' },
     { title: 'SUBJECT', shrink: 'cut-start' },
     { title: 'TITLE', shrink: 'cut-end' },
   ];
-  return table(columns, runs.map(row), terminal);
+  const rows = runs.map(row);
+  // Programs that read a pipe count columns. For a person the list fits 80: columns without a value are left out, and
+  // beside errors the times that runs took.
+  const hasError = runs.some(({ error }) => error !== null);
+  const isShown = ({ title }: Column, index: number) =>
+    !terminal.isInteractive || (rows.some((cells) => cells[index] !== '-') && !(hasError && title === 'TOOK'));
+  const shown = columns.flatMap((column, index) => (isShown(column, index) ? [index] : []));
+  const of = <Item>(items: readonly Item[]): Item[] => shown.map((index) => items[index] as Item);
+  return table(of(columns), rows.map(of), terminal);
 }
 
 const asItIs = (text: string) => text;

@@ -78,7 +78,7 @@ const StatusProblem = z.object({
   count: z.int(),
   atLeast: z.literal(true).optional().meta({ description: 'There are more than `count`' }),
   since: Timestamp.nullable(),
-  oldestRun: z.object({ runId: z.string(), title: z.string().nullable() }).nullable(),
+  oldestRun: z.object({ runId: z.string(), title: z.string().nullable(), errorCode: z.string().nullable() }).nullable(),
   command: z.string().meta({ description: 'The command to continue with' }),
   runbook: z.string().meta({ description: 'The heading in the RUNBOOK' }),
 });

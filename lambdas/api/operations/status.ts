@@ -2,7 +2,7 @@ import { type Clock, isoNow } from '../../entry/ports.ts';
 import { isStuck, type OutboxEntry } from '../../outbox/outbox.ts';
 import { may } from '../../people/rights.ts';
 import { later } from '../../run/lease.ts';
-import type { Run, RunStatus } from '../../run/run.ts';
+import { isTerminal, type Run, type RunStatus } from '../../run/run.ts';
 import type { RunFilter } from '../../run/run-filter.ts';
 import type { RunCount, RunStore, SweepRecord } from '../../run/run-store.ts';
 import type { Caller } from '../authorizer/caller.ts';
@@ -146,6 +146,8 @@ function deadLetterProblem(queues: Awaited<ReturnType<DeadLetters['counts']>>): 
   return [{ kind: 'dead_letters', count, ...(atLeast && { atLeast }), ...(since !== undefined && { since }) }];
 }
 
+const errorOf = (run: Run) => (isTerminal(run) ? run.error : undefined);
+
 function describe({ kind, count, atLeast, since, runId }: Found, oldest: readonly Run[]): StatusProblem {
   const run = oldest.find((each) => each.runId === runId);
   return {
@@ -153,7 +155,10 @@ function describe({ kind, count, atLeast, since, runId }: Found, oldest: readonl
     count,
     ...(atLeast && { atLeast }),
     since: since ?? null,
-    oldestRun: runId === undefined ? null : { runId, title: run?.enrichment?.title ?? null },
+    oldestRun:
+      runId === undefined
+        ? null
+        : { runId, title: run?.enrichment?.title ?? null, errorCode: (run && errorOf(run)?.code) ?? null },
     ...problemText(kind, count, atLeast),
   };
 }
