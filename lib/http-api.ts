@@ -96,7 +96,9 @@ export class CountersignHttpApi extends Construct {
     // To record when a key was last used.
     runTable.allow(authorize, ['UpdateItem'], ['APIKEY']);
     runTable.allow(authorize, ['PutItem'], ['KEYS']);
-    this.#authorizer = new HttpLambdaAuthorizer('ApiKey', authorize, {
+    // Earlier stacks have an authorizer "ApiKey" with an identity source. An update with an empty list may leave it as it
+    // is, so a new authorizer replaces it.
+    this.#authorizer = new HttpLambdaAuthorizer('Caller', authorize, {
       responseTypes: [HttpLambdaResponseType.SIMPLE],
       // With an identity source, API Gateway would refuse requests without that header: a caller has a key or a token.
       identitySource: [],

@@ -123,6 +123,14 @@ describe.each(STAGES)('in stage %s', (stage) => {
     expect(authorizers.map(({ Properties }) => Properties.AuthorizerResultTtlInSeconds)).toEqual([0]);
   });
 
+  it('the authorizer has no identity source and replaces the earlier one, which required an API key', () => {
+    const [[id, { Properties } = { Properties: {} }] = ['']] = Object.entries(
+      cdk.findResources('AWS::ApiGatewayV2::Authorizer'),
+    );
+    expect(Properties.IdentitySource).toEqual([]);
+    expect(id).not.toMatch(/ApiApiKey/);
+  });
+
   it('a stage sets how long a new right to approve does not count; the default in prod is a day', () => {
     cdk.hasResourceProperties('AWS::Lambda::Function', {
       Environment: {
