@@ -57,7 +57,10 @@ export class DynamoAgentRegistry implements AgentRegistry {
       ],
       this.#pause,
     );
-    return !refusals;
+    if (!refusals) return true;
+    // Refused because this offer was stored before, and its response was lost.
+    const stored = refusals[0]?.Item && docOf<Assignment>(refusals[0].Item);
+    return stored?.statementHash === assignment.statementHash;
   }
 
   assignment(tenant: string, place: AssignmentPlace): Promise<Assignment | undefined> {

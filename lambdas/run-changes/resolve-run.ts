@@ -35,7 +35,8 @@ export async function resolveRun(
     await assertSealed(changer.runs, before);
     const { outcome, reason, writes } = resolving;
     const found = open.map((receipt) => ({ receipt, finding: writes[receipt.stepId] as WriteFinding }));
-    for (const { receipt, finding } of found) await settle(changer.runs, draft, steps, { receipt, finding, actor });
+    const settled = await settledReceipts(changer.runs, draft, steps, found, actor);
+    for (const receipt of settled) draft.putReceipt(receipt, 'ours');
     draft.note({ resolution: { outcome, actor, at: draft.at, reason, writes } }).record({
       type: 'run.resolved',
       outcome,
@@ -116,17 +117,29 @@ interface Found {
   actor: string;
 }
 
-/** Gives the receipt its outcome. An undo also decides about the receipt of the write that it undoes. */
-async function settle(runs: RunReads, draft: RunDraft, steps: Steps, found: Found): Promise<void> {
-  const { receipt } = found;
-  draft.putReceipt(settledReceipt(draft.at, found), 'ours');
-  const undoes = steps.get(receipt.stepIndex)?.undoes;
-  const undone = undoes === undefined ? undefined : steps.get(undoes);
-  const key = undone && receiptKeyOf(undone);
-  if (key === undefined) return;
-  const [made] = await runs.receipts(receipt.tenant, [key]);
-  if (made?.outcome !== 'succeeded' || made.runId !== writerOf(draft.run)) return;
-  draft.putReceipt(undoneReceipt(made, draft.at, found), 'ours');
+/**
+ * The receipts with their outcome. An undo also decides about the receipt of the write that it undoes, whose own outcome
+ * may have been unknown, too: undos have larger indexes, so they come last.
+ */
+async function settledReceipts(
+  runs: RunReads,
+  { at, run }: RunDraft,
+  steps: Steps,
+  found: readonly Omit<Found, 'actor'>[],
+  actor: string,
+): Promise<Iterable<Receipt>> {
+  const settled = new Map<string, Receipt>();
+  for (const { receipt, finding } of [...found].sort((a, b) => a.receipt.stepIndex - b.receipt.stepIndex)) {
+    settled.set(receipt.key, settledReceipt(at, { receipt, finding, actor }));
+    const undoes = steps.get(receipt.stepIndex)?.undoes;
+    const undone = undoes === undefined ? undefined : steps.get(undoes);
+    const key = undone && receiptKeyOf(undone);
+    if (key === undefined) continue;
+    const made = settled.get(key) ?? (await runs.receipts(receipt.tenant, [key]))[0];
+    if (made?.outcome !== 'succeeded' || made.runId !== writerOf(run)) continue;
+    settled.set(key, undoneReceipt(made, at, { receipt, finding, actor }));
+  }
+  return settled.values();
 }
 
 function settledReceipt(at: string, { receipt, finding, actor }: Found): Receipt {

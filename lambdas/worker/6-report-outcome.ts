@@ -50,7 +50,7 @@ export async function reportOutcome<Next extends FollowUp = FollowUp>(
   let state = known?.state ?? (await loadState(reporter, report));
   for (let tries = 1; state && tries <= TRIES_MAX; tries += 1) {
     const now = state.steps.get(stepIndex);
-    const ours = now?.status === 'running' && now.leaseVersion === leaseVersion;
+    const ours = now?.status === 'running' && now.leaseVersion === leaseVersion && !isTaken(now, outcome);
     if (!ours || isTerminal(state.run)) return { result: isSettled(now, leaseVersion) ? 'duplicate' : 'lease_lost' };
     const drafted = await draftAndCommit(reporter, state, async (draft, from) => {
       const claimed = known?.claimed ?? (await readClaimed(reporter, draft, now));
@@ -65,6 +65,13 @@ export async function reportOutcome<Next extends FollowUp = FollowUp>(
   }
   return { result: 'lease_lost' };
 }
+
+/**
+ * The worker that could not offer an assignment may be wrong: its offer was stored, the response was lost, and an agent has
+ * acknowledged it since. Then only the agent knows the outcome.
+ */
+const isTaken = ({ assigned }: RunningStep, outcome: OutcomeReport['outcome']): boolean =>
+  assigned !== undefined && 'kind' in outcome && outcome.kind === 'unassigned' && outcome.because === 'no_agent';
 
 async function readClaimed(reporter: Reporter, draft: RunDraft, step: RunningStep): Promise<ClaimedStep | undefined> {
   const receipt = await ownReceipt(reporter, draft, step);

@@ -67,7 +67,9 @@ export function agentRegistryContract(open: () => AgentRegistry): void {
     const other = offered('registry3', 'agt_a', { stepIndex: 3 });
     expect(await registry.offer(other, agent, taken)).toBe(false);
     expect(await registry.assignment('registry3', other)).toBeUndefined();
-    expect(now && (await registry.offer(assignment, now, now))).toBe(false);
+    expect(now && (await registry.offer({ ...assignment, statementHash: 'other' }, now, now))).toBe(false);
+    // The same offer again, because its response was lost.
+    expect(await registry.offer(assignment, agent, taken)).toBe(true);
     expect((await registry.agent('registry3', 'agt_a'))?.revision).toBe(2);
   });
 

@@ -22,6 +22,25 @@ export class MemoryAgents implements AgentRegistry {
     this.#passage = passage;
   }
 
+  /** Without a port, for what is not part of a test. */
+  put(agent: Agent): void {
+    this.#agents.set(agent.tenant, agent.agentId, agent);
+  }
+
+  /** An agent synced, and nothing else of its row changed. */
+  touch({ tenant, agentId }: Pick<Agent, 'tenant' | 'agentId'>, lastSyncAt: string): void {
+    const row = this.#agents.peek(tenant, agentId);
+    if (row) this.put({ ...row, lastSyncAt });
+  }
+
+  peek({ tenant, agentId }: Pick<Agent, 'tenant' | 'agentId'>): Agent | undefined {
+    return this.#agents.peek(tenant, agentId);
+  }
+
+  peekAssignment(tenant: string, place: AssignmentPlace): Assignment | undefined {
+    return this.assignments.peek(...assignmentRow({ tenant, ...place }));
+  }
+
   readonly inside = {
     agents: () => this.#agents.peekAll(),
     assignments: () => this.assignments.peekAll(),
@@ -63,7 +82,7 @@ export class MemoryAgents implements AgentRegistry {
         !transact([
           write(this.assignments, assignmentRow(assignment), assignment, isNew),
           this.#replace(read, next(read, agent)),
-        ]),
+        ]) || this.assignments.peek(...assignmentRow(assignment))?.statementHash === assignment.statementHash,
     );
   }
 

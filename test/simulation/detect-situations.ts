@@ -44,9 +44,10 @@ export class SituationDetector {
 
   committed(change: RunChange, before: Snapshot, run: Run): void {
     const situations = this.#situations;
-    const wasRunning = (index: number) => before.steps.find((step) => step.index === index)?.status === 'running';
     for (const { step } of change.steps) {
-      if (step.status === 'running' && wasRunning(step.index)) situations.record('a lease is taken over');
+      const was = before.steps.find(({ index }) => index === step.index);
+      const isTakenOver = was?.status === 'running' && step.leaseVersion > was.leaseVersion;
+      if (step.status === 'running' && isTakenOver) situations.record('a lease is taken over');
     }
     for (const { receipt } of change.receipts) {
       if (receipt.outcome === 'unknown') situations.record('an outcome is unknown');

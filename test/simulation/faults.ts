@@ -10,7 +10,8 @@ export type CallKind =
   | 'evidence'
   | 'target'
   | 'policy'
-  | 'notification';
+  | 'notification'
+  | 'agent';
 
 export interface PortCall {
   kind: CallKind;
@@ -57,6 +58,8 @@ const POSSIBLE: Record<CallKind, readonly Fault[]> = {
   policy: ['crash_before', 'crash_after', 'pause', 'slow', 'policies_unreadable', 'policy_error', 'policy_slow'],
   /** Cards and task tokens. */
   notification: AT_EVERY_CALL,
+  /** Requests of agents over the network: the agent crashes or is suspended, or the request or its response is lost. */
+  agent: [...AT_EVERY_CALL, 'unreachable'],
   target: [
     ...AT_EVERY_CALL.filter((fault) => fault !== 'throttle'),
     ...(['rate_limited', 'server_error', 'server_error_after', 'lost_request', 'unreachable', 'truncated'] as const),

@@ -67,7 +67,8 @@ export class FaultyCalls {
         });
       const isRejected = fault === 'conflict' && this.#random.chance(0.5);
       this.#time.after(this.#requestDelayMs(fault), () => {
-        if (fault === 'throttle' || isRejected) return reply(() => reject(new InjectedFault(fault, call)));
+        if (fault === 'throttle' || fault === 'unreachable' || isRejected)
+          return reply(() => reject(new InjectedFault(fault, call)));
         const settled = fault === 'repeated' ? this.#twice(effect) : effect(fault);
         if (fault === 'crash_after') by.kill();
         settled.then(

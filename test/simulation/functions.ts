@@ -1,3 +1,7 @@
+import { registerAgent } from '../../lambdas/agents/agent-lifecycle.ts';
+import type { AgentCaller, SyncResult } from '../../lambdas/agents/agent-requests.ts';
+import { placeOf } from '../../lambdas/agents/assignment.ts';
+import type { AssignmentStatement, CompleteRequest } from '../../lambdas/agents/protocol.ts';
 import { handleBulk } from '../../lambdas/api/bulk/bulk.ts';
 import { applyPlan } from '../../lambdas/api/definitions/apply-plan.ts';
 import { replayOf, rerunOf } from '../../lambdas/api/start/repeat-run.ts';
@@ -28,8 +32,12 @@ import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
 import { fireSchedule } from '../../lambdas/schedules/fire-schedule.ts';
 import { sweep } from '../../lambdas/sweep/sweep.ts';
 import { executorFor } from '../../lambdas/worker/5-executor.ts';
+import { acknowledgeAssignment } from '../../lambdas/worker/acknowledge-assignment.ts';
+import { completeAssignment } from '../../lambdas/worker/complete-assignment.ts';
 import { processRun } from '../../lambdas/worker/process-run.ts';
+import { syncAgent } from '../../lambdas/worker/sync-agent.ts';
 import type { ApprovalFollow } from '../fakes/memory-outbox.ts';
+import type { AgentProcess, Reply } from './agent-process.ts';
 import type { EndedRunAction } from './ended-run-operators.ts';
 import { type Ending, Invocation } from './invocation.ts';
 import type { Observer } from './observer.ts';
@@ -276,6 +284,69 @@ export class Functions {
       responded(JSON.parse(text ?? ''));
     };
     this.#invoke(`${person} `, { tenant }, ended, act, ['CONFLICT', 'BAD_CURSOR']);
+  }
+
+  registerAgent(process: AgentProcess, slots: number, reply: (reply: Reply<object>) => void): void {
+    this.#serveAgent(process, 'register', undefined, reply, (ports, caller) =>
+      registerAgent(ports, caller, {
+        ...{ protocol: 1, agent_version: '1', boot_id: process.bootId, capabilities: [], slots },
+        ...{ environments: ['dev', 'staging'], profiles: ['dev-flex', 'staging-standard'] },
+        host: { platform: 'linux', arch: 'x64', node: '24' },
+      }),
+    );
+  }
+
+  syncAgent(process: AgentProcess, running: AssignmentStatement[], reply: (reply: Reply<SyncResult>) => void): void {
+    const request = { boot_id: process.bootId, socket: false, violations: [] };
+    const held = running.map(({ assignment_id, lease_version }) => ({ assignment_id, lease_version }));
+    this.#serveAgent(process, 'sync', undefined, reply, (ports, caller) =>
+      syncAgent(ports, caller, { ...request, running: held }),
+    );
+  }
+
+  acknowledge(
+    process: AgentProcess,
+    { assignment_id, lease_version, session_id }: AssignmentStatement,
+    refusal: 'unable' | undefined,
+    reply: (reply: Reply<{ confirmed: boolean; expires_at: string | null }>) => void,
+  ): void {
+    const about = { assignment_id, lease_version };
+    this.#serveAgent(process, 'ack', session_id, reply, (ports, caller) =>
+      acknowledgeAssignment(
+        ports,
+        caller,
+        refusal ? { ...about, accepted: false, refusal, reason: 'cannot' } : { ...about, accepted: true },
+      ),
+    );
+  }
+
+  complete(
+    process: AgentProcess,
+    result: typeof CompleteRequest._zod.output,
+    reply: (reply: Reply<{ result: 'accepted' | 'duplicate' | 'lease_lost' }>) => void,
+  ): void {
+    const runId = placeOf(result.assignment_id)?.runId;
+    this.#serveAgent(process, 'complete', runId, reply, (ports, caller) => completeAssignment(ports, caller, result));
+  }
+
+  /** A request of an agent, as the agent API serves it. An older process of the same agent is refused. */
+  #serveAgent<T>(
+    { agent: { tenant, agentId }, bootId }: AgentProcess,
+    name: string,
+    runId: string | undefined,
+    reply: (reply: Reply<T>) => void,
+    serve: (ports: Ports & { executorFor: typeof executorFor }, caller: AgentCaller) => Promise<T>,
+  ): void {
+    let response: Reply<T> = 'failed';
+    const handle = async (ports: Ports) => {
+      const agent = await ports.agents.agent(tenant, agentId);
+      if (!agent) throw new Error(`${agentId} is not enrolled`);
+      const isOlder = name !== 'register' && agent.registration?.bootId !== bootId;
+      response = isOlder ? 'replaced' : await serve({ ...ports, executorFor }, { agent, bootId });
+    };
+    const about = { tenant, ...(runId !== undefined && { runId }) };
+    const ended = (ending: Ending) => reply(ending === 'returned' ? response : 'failed');
+    this.#invoke(`agent API ${name} of ${agentId}:`, about, ended, handle, ['CONFLICT', 'CONTEXT_MISSING']);
   }
 
   #start(

@@ -50,6 +50,7 @@ export class Invocation {
     this.beganAtMs = time.now();
     this.#timeoutMs = facts.timeoutMs;
     this.#endsAtMs = time.now() + facts.timeoutMs;
+    if (facts.timeoutMs === Number.POSITIVE_INFINITY) return;
     time.after(facts.timeoutMs, () => {
       if (!this.outlivesTimeout && this.#state === 'running') this.kill();
     });

@@ -14,6 +14,7 @@ import type { MemoryRunStore } from '../fakes/memory-run-store.ts';
 import { SituationDetector } from './detect-situations.ts';
 import { InjectedFault } from './faults.ts';
 import { isDigester } from './functions.ts';
+import { AgentInvariants } from './invariants/agents.ts';
 import { ApprovalInvariants } from './invariants/approvals.ts';
 import { BulkJobInvariants } from './invariants/bulk-jobs.ts';
 import { DeliveryInvariants } from './invariants/deliveries.ts';
@@ -42,6 +43,7 @@ export class Observer {
   readonly repeats: RepeatedRunInvariants;
   readonly digests: DigestInvariants;
   readonly bulk: BulkJobInvariants;
+  readonly agents: AgentInvariants;
   readonly #report: Report;
   readonly #store: MemoryRunStore;
   readonly #slots: SlotInvariants;
@@ -84,6 +86,8 @@ export class Observer {
     this.approvals = new ApprovalInvariants(report);
     const { situations } = this;
     this.digests = new DigestInvariants(report, { ...known, situations, approval: (id) => this.approvals.now(id) });
+    const onStarted = (key: string) => this.effects.commandStarted(key);
+    this.agents = new AgentInvariants(report, store, { ...known, situations, onStarted });
     this.#governed = new GovernedWriteInvariants(report, known.policy, this.approvals);
     this.#rollback = new RollbackInvariants(report, store);
     this.#slots = new SlotInvariants(report, store, known.settings, known.workflow);
@@ -113,6 +117,7 @@ export class Observer {
     this.#rollback.committed(before, after, change.commit);
     this.repeats.committed(change);
     this.bulk.committed(change);
+    this.agents.committed(change, before, after.run);
     if (TERMINAL.has(after.run.status) && ![...this.#store.inside.outbox()].some((entry) => entry.runId === runId)) {
       this.#report('an ended run has an outbox entry for its evidence', `${runId}, ended by ${by.id}`);
     }

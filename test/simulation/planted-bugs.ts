@@ -36,8 +36,15 @@ const COLLECT = 'lambdas/approval/collect-overdue.ts';
 const ACT_ON_RUN = 'lambdas/api/bulk/act-on-run.ts';
 const STORE = 'test/fakes/memory-run-store.ts';
 const OVERDUE = 'overdue-together';
+const ACKNOWLEDGE = 'lambdas/worker/acknowledge-assignment.ts';
+const END_ASSIGNMENT = 'lambdas/worker/end-assignment.ts';
+const CHECK_COMMAND = 'lambdas/proposal/check-command.ts';
+const AGENTS = 'agent-command,agent-approved,agent-undone,agent-parallel,agent-pauses';
 
 const TWICE = 'a marked write is made at most once';
+const COMMAND_TWICE = 'no command runs twice under one approval';
+const NOT_ACKNOWLEDGED = 'a command runs only after its acknowledgement';
+const NOT_ITS_LEASE = 'a command runs only under the lease that its statement names';
 /** The engine itself failed because of the bug. */
 const ENGINE_FAILED = 'only injected faults cause errors';
 const NOTHING_HAPPENED = 'a failed receipt means that no write happened';
@@ -938,5 +945,96 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     violates: ['a bulk job acts only on the runs of its preview'],
     shapes: 'changed-in-bulk',
     faults: 'crash_before',
+  },
+  {
+    name: 'an acknowledgement is confirmed although its commit was not made',
+    edits: [
+      {
+        file: ACKNOWLEDGE,
+        find: "if (drafted.outcome !== 'committed') return undefined;",
+        replace: '',
+      },
+    ],
+    violates: [NOT_ACKNOWLEDGED, NOT_ITS_LEASE],
+    foundBy: { seeds: { from: 33, to: 34, only: AGENTS.split(',') } },
+    shapes: 'none',
+    seedShapes: AGENTS,
+  },
+  {
+    name: 'a withdrawn assignment can be acknowledged under the next lease',
+    edits: [
+      {
+        file: ACKNOWLEDGE,
+        find: "!isTerminal(run) && step?.status === 'running' && step.leaseVersion === leaseVersion",
+        replace: "!isTerminal(run) && step?.status === 'running' && leaseVersion > 0",
+      },
+    ],
+    violates: ['an assignment is acknowledged once, under its lease', NOT_ITS_LEASE],
+    foundBy: { seeds: { from: 181, to: 182, only: AGENTS.split(',') } },
+    shapes: 'none',
+    seedShapes: AGENTS,
+  },
+  {
+    name: 'a command whose agent is lost is assigned again without a person',
+    edits: [
+      {
+        file: END_ASSIGNMENT,
+        find: 'const outcome = assigned\n    ? lostOutcome',
+        replace: 'const outcome = assigned && !assignment\n    ? lostOutcome',
+      },
+    ],
+    violates: [COMMAND_TWICE, 'a lost command is assigned again only by a person'],
+    shapes: 'agent-command',
+    faults: 'pause',
+  },
+  {
+    name: 'a result is accepted under an old lease',
+    edits: [
+      { file: REPORT, find: ' && now.leaseVersion === leaseVersion', replace: '' },
+      {
+        file: 'lambdas/worker/complete-assignment.ts',
+        find: "if (assignment.status === 'acknowledged') {",
+        replace: 'if (assignment.acknowledgedAt !== undefined) {',
+      },
+    ],
+    violates: ['a result settles only its own lease', COMMAND_TWICE],
+    foundBy: { points: { shape: 'agent-pauses', fault: 'pause', call: 40 } },
+    shapes: 'agent-pauses',
+    faults: 'pause',
+  },
+  {
+    name: 'the slot of an acknowledged command does not expire',
+    edits: [
+      {
+        file: ACKNOWLEDGE,
+        find: "state: 'acknowledged', until: expiresAt }",
+        replace: "state: 'acknowledged', until: '9999' }",
+      },
+    ],
+    violates: ['slots of agents never leak'],
+    shapes: 'agent-command',
+    faults: 'pause',
+  },
+  {
+    name: 'the lists of a profile are not checked',
+    edits: [{ file: CHECK_COMMAND, find: 'if (!forbidden && !rollbackForbidden) return;', replace: 'return;' }],
+    violates: ['a profile allows every command that runs'],
+    shapes: 'agent-forbidden',
+    faults: 'lost_reply',
+  },
+  {
+    name: 'a worker that lost the response to its offer settles a step that an agent has acknowledged',
+    edits: [
+      { file: REPORT, find: ' && !isTaken(now, outcome)', replace: '' },
+      {
+        file: 'test/fakes/memory-agents.ts',
+        find: ' || this.assignments.peek(...assignmentRow(assignment))?.statementHash === assignment.statementHash',
+        replace: '',
+      },
+    ],
+    violates: [COMMAND_TWICE],
+    foundBy: { seeds: { from: 263, to: 264, only: [...AGENTS.split(','), 'agent-forbidden'] } },
+    shapes: 'none',
+    seedShapes: AGENTS,
   },
 ];

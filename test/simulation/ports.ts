@@ -50,6 +50,7 @@ export interface SharedServices {
   views: StaleIndexReads;
   /** Attempts usually end before a renewal is due. A larger number makes renewals that many times as frequent. */
   renewsTimesAsOften: number;
+  agents?: { keepAlive(tenant: string): void; offered(envelope: unknown): void };
   /** The queue of step messages, which simulates the faults of messages. */
   stepQueue: { send(message: { tenant: string; runId: string }, delayMs: number, fault: Fault | undefined): void };
   outbox: { dispatch(entry: Parameters<OutboxDispatcher['dispatch']>[0], fault: Fault | undefined): void };
@@ -202,7 +203,10 @@ export function portsFor(shared: SharedServices, by: Invocation) {
     }),
   };
   const agents: AgentRegistry = {
-    agents: call('store', 'agents', (...args: Parameters<AgentRegistry['agents']>) => store.agents.agents(...args)),
+    agents: call('store', 'agents', (...args: Parameters<AgentRegistry['agents']>) => {
+      shared.agents?.keepAlive(args[0]);
+      return store.agents.agents(...args);
+    }),
     agent: call('store', 'agent', (...args: Parameters<AgentRegistry['agent']>) => store.agents.agent(...args)),
     create: call('store', 'createAgent', (...args: Parameters<AgentRegistry['create']>) =>
       store.agents.create(...args),
@@ -213,7 +217,11 @@ export function portsFor(shared: SharedServices, by: Invocation) {
     delete: call('store', 'deleteAgent', (...args: Parameters<AgentRegistry['delete']>) =>
       store.agents.delete(...args),
     ),
-    offer: call('store', 'offer', (...args: Parameters<AgentRegistry['offer']>) => store.agents.offer(...args)),
+    offer: call('store', 'offer', async (...args: Parameters<AgentRegistry['offer']>) => {
+      const isOffered = await store.agents.offer(...args);
+      if (isOffered) shared.agents?.offered(args[0].envelope);
+      return isOffered;
+    }),
     assignment: call('store', 'assignment', (...args: Parameters<AgentRegistry['assignment']>) =>
       store.agents.assignment(...args),
     ),

@@ -4,6 +4,7 @@ import { Workflow, WorkflowStep } from '../../lambdas/workflow/workflow.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
 import { FakeTargets } from '../fakes/fake-targets.ts';
 import { BY_SETUP } from '../fakes/memory-changes.ts';
+import { STAGING_PROFILE } from './invariants/agents.ts';
 import { SCHEDULED } from './invariants/schedules.ts';
 import type { Scenario } from './scenario.ts';
 import { BURST_EVENT } from './senders.ts';
@@ -60,6 +61,7 @@ export function publishDefinitions(definitions: Definitions, scenario: Scenario)
   };
   for (const tenant of tenants) {
     definitions.saveSettings(tenant, settings, BY_SETUP);
+    definitions.saveProfile(tenant, STAGING_PROFILE, BY_SETUP);
     for (const [name, { baseUrl, instance }] of scenario.repeats ? ACCESS : []) {
       definitions.saveConnection(tenant, { name, baseUrl, instance }, BY_SETUP);
     }

@@ -4,8 +4,9 @@ import type { ApproverBehavior } from './approvers.ts';
 import type { BulkScript } from './bulk-operators.ts';
 import { type Fault, type FaultPlan, NoFaults, OneFault, randomFaults } from './faults.ts';
 import { SeededRandom } from './seeded-random.ts';
+import type { AgentBehavior } from './simulated-agents.ts';
 import { ALL_RULES, type Rules } from './simulated-policy.ts';
-import { SHAPE_NAMES, type ShapeName } from './workflow-shapes.ts';
+import { AGENT_SHAPES, SHAPE_NAMES, type ShapeName } from './workflow-shapes.ts';
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
@@ -29,7 +30,10 @@ const CHANGED_IN_BULK: ShapeName = 'changed-in-bulk';
 /** Approvals of this shape are overdue for long, which takes many events. */
 const OVERDUE: ShapeName = 'overdue-together';
 /** A new shape would change the shapes of every seed. */
-const NOT_RANDOM: readonly ShapeName[] = [CHANGED_AFTER_END, REPEATED_AFTER_END, CHANGED_IN_BULK, OVERDUE];
+const NOT_RANDOM: readonly ShapeName[] = [
+  ...[CHANGED_AFTER_END, REPEATED_AFTER_END, CHANGED_IN_BULK, OVERDUE],
+  ...AGENT_SHAPES,
+];
 
 /** Everything that a seed decides about a simulation before it starts. */
 export interface Scenario {
@@ -76,6 +80,10 @@ export interface Scenario {
   bulk: BulkScript[];
   /** How long there are faults and commands. */
   faultsForMs: number;
+  /** Agents that run the commands of shapes that have some. */
+  agents?: AgentBehavior;
+  /** From when until when agents are switched off. */
+  agentsOff?: { fromMs: number; toMs: number };
   plan: FaultPlan;
 }
 
@@ -89,9 +97,13 @@ export function scenarioOf(seed: number, only?: ShapeName[]): Scenario {
     ...(random.chance(0.15) && { maxRunsPerMinute: random.between(1, 4) }),
     ...(random.chance(0.15) && { maxWritesPerRun: random.between(1, 4) }),
   };
+  const agents = agentsOf(seed, only);
   return {
     seed,
-    shapes: random.some(only ?? SHAPE_NAMES.filter((name) => !NOT_RANDOM.includes(name)), 3),
+    shapes: [
+      ...random.some(only ?? SHAPE_NAMES.filter((name) => !NOT_RANDOM.includes(name)), 3),
+      ...(agents.shapes ?? []),
+    ],
     tenants: random.chance(0.1) ? ['acme', 'globex'] : ['acme'],
     deliveries: random.between(1, 6),
     bursts: random.chance(0.15) ? 1 : 0,
@@ -132,6 +144,8 @@ export function scenarioOf(seed: number, only?: ShapeName[]): Scenario {
     ...(random.chance(0.05) && { outage: outageAt(random.between(0, 4 * MINUTE_MS)) }),
     // Last, so that the rest of a scenario does not depend on it. The schedule continues after the last fault.
     ...(random.chance(0.2) && only === undefined && { scheduledForMs: 9 * MINUTE_MS }),
+    ...(agents.behavior && { agents: agents.behavior }),
+    ...(agents.off && { agentsOff: agents.off }),
   };
 }
 
@@ -142,6 +156,31 @@ function bulkOf(random: SeededRandom): BulkScript[] {
     action: random.pick(['cancel', 'retry', 'retry', 'rerun', 'resolve'] as const),
     ...(random.chance(0.1) && { isTamperedWith: true as const }),
   }));
+}
+
+/** With their own random numbers, so that the rest of a scenario does not depend on them. */
+function agentsOf(
+  seed: number,
+  only: ShapeName[] | undefined,
+): { shapes?: ShapeName[]; behavior?: AgentBehavior; off?: { fromMs: number; toMs: number } } {
+  const random = new SeededRandom(seed * 23 + 11);
+  const shapes = only ? [] : random.chance(0.3) ? random.some(AGENT_SHAPES, 2) : [];
+  if (shapes.length === 0 && !only?.some((name) => AGENT_SHAPES.includes(name))) return {};
+  const behavior: AgentBehavior = {
+    perTenant: random.between(1, 4),
+    slots: random.between(1, 3),
+    commandMs: random.pick([
+      [200, 3_000],
+      [1_000, 40_000],
+      [20_000, 100_000],
+    ]),
+    failureChance: random.pick([0, 0.1, 0.4]),
+    refusalChance: random.pick([0, 0, 0.2]),
+    ...(random.chance(0.3) && { secondProcessAfterMs: random.between(0, 3 * MINUTE_MS) }),
+  };
+  const fromMs = random.between(0, 2 * MINUTE_MS);
+  const off = random.chance(0.15) ? { fromMs, toMs: fromMs + random.between(10_000, 4 * MINUTE_MS) } : undefined;
+  return { shapes, behavior, ...(off && { off }) };
 }
 
 /** Long enough for every run that is `running` to count as orphaned (002 5.4, and 30 minutes in 004). */
@@ -166,6 +205,7 @@ const SETTINGS_OF_SHAPE: Record<
       | 'outage'
       | 'scheduledForMs'
       | 'settings'
+      | 'agents'
     >
   >
 > = {
@@ -214,6 +254,11 @@ const SETTINGS_OF_SHAPE: Record<
       { afterMs: 35 * MINUTE_MS, action: 'cancel' },
     ],
   },
+  // An operator retries a command whose agent is lost; the agent reports its result while another one runs the command.
+  'agent-pauses': {
+    scripted: [{ afterMs: 60_000, command: { kind: 'retry' } }],
+    agents: { perTenant: 2, slots: 2, commandMs: [20_000, 70_000], failureChance: 0, refusalChance: 0 },
+  },
   'refuses-drift': { incidentEdits: [{ afterMs: 20_000, field: 'state' }] },
 };
 
@@ -243,6 +288,9 @@ export function crashPoint(shape: ShapeName, point?: { call: number; fault: Faul
     changesEndedRuns: shape === CHANGED_AFTER_END,
     repeats: shape === REPEATED_AFTER_END,
     bulk: [],
+    ...(AGENT_SHAPES.includes(shape) && {
+      agents: { perTenant: 2, slots: 2, commandMs: [1_000, 15_000], failureChance: 0, refusalChance: 0 },
+    }),
     ...SETTINGS_OF_SHAPE[shape],
     faultsForMs: 60 * MINUTE_MS,
     plan: point ? new OneFault(point.call, point.fault) : new NoFaults(),

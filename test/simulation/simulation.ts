@@ -29,6 +29,7 @@ import { PLANNED_INCIDENT, RunRequesters } from './run-requesters.ts';
 import type { Scenario } from './scenario.ts';
 import { SeededRandom } from './seeded-random.ts';
 import { Senders } from './senders.ts';
+import { type AgentBehavior, SimulatedAgents } from './simulated-agents.ts';
 import { SimulatedPolicy } from './simulated-policy.ts';
 import { SimulatedQueue } from './simulated-queue.ts';
 import { SimulatedTargets } from './simulated-targets.ts';
@@ -81,6 +82,8 @@ export class Simulation {
   readonly #runRequesters: RunRequesters;
   readonly #bulkOperators: BulkOperators;
   readonly #policy: SimulatedPolicy;
+  readonly #agents: SimulatedAgents | undefined;
+  readonly #definitions: MemoryDefinitions;
   #violation: Violation | undefined;
   #events = 0;
   #lastSweepMs = 0;
@@ -92,6 +95,7 @@ export class Simulation {
     this.#random = new SeededRandom(seed * 7 + 3);
     this.eventLog = new EventLog(this.time, print);
     const definitions = new MemoryDefinitions();
+    this.#definitions = definitions;
     this.published = publishDefinitions(definitions, scenario);
     this.#policy = new SimulatedPolicy(this.time, definitions);
     this.observer = new Observer((invariant, what) => this.violate(invariant, what), this.store, {
@@ -122,6 +126,8 @@ export class Simulation {
       },
     });
     const faultyCalls = new FaultyCalls(this.time, this.#random, scenario, (line) => this.eventLog.add(line));
+    const agents = scenario.agents && this.#agentsFor(scenario.agents, faultyCalls);
+    this.#agents = agents;
     this.targets = new SimulatedTargets(this.time, faultyCalls, this.observer, scenario.targetDelayMs);
     const steps = new SimulatedQueue<StepMessage>(this.time, this.#random, workers, (message, ended) => {
       if (this.#outageEndsMs() === 0) this.#functions.processRun(message, ended);
@@ -161,6 +167,7 @@ export class Simulation {
       random: () => this.#random.next(),
       views: new StaleIndexReads((count) => this.#random.between(0, count)),
       renewsTimesAsOften: scenario.renewsTimesAsOften ?? 1,
+      ...(agents && { agents }),
       stepQueue: steps,
       outbox: {
         dispatch: (entry, fault) => {
@@ -199,6 +206,19 @@ export class Simulation {
 
   get hadFaults(): boolean {
     return this.#scenario.plan.injected.size > 0 || this.#scenario.outage !== undefined;
+  }
+
+  #agentsFor(behavior: AgentBehavior, faultyCalls: FaultyCalls): SimulatedAgents {
+    const { time, store, observer } = this;
+    return new SimulatedAgents(
+      {
+        ...{ time, store, faultyCalls, situations: observer.situations, invariants: observer.agents },
+        random: new SeededRandom(this.#scenario.seed * 29 + 13),
+        functions: () => this.#functions,
+        isCalm: () => this.#scenario.plan.over,
+      },
+      behavior,
+    );
   }
 
   violate(invariant: string, what: string): void {
@@ -282,9 +302,23 @@ export class Simulation {
     for (const script of bulk) {
       for (const tenant of tenants) this.time.after(script.afterMs, () => this.#bulkOperators.preview(tenant, script));
     }
+    this.#agents?.start(tenants);
+    this.#scheduleBackout();
     this.#scheduleSchedule();
     if (repeats) this.#schedulePlan();
     if (deploys) this.time.after(this.#random.between(100, faultsForMs), () => this.published.deploy());
+  }
+
+  /** Agents are switched off for a while. */
+  #scheduleBackout(): void {
+    const { agentsOff, tenants, settings } = this.#scenario;
+    if (!agentsOff) return;
+    const turn = (isOn: boolean) => () => {
+      const features = { 'worker_orchestration.enabled': isOn };
+      for (const tenant of tenants) this.#definitions.saveSettings(tenant, { ...settings, features });
+    };
+    this.time.after(agentsOff.fromMs, turn(false));
+    this.time.after(agentsOff.toMs, turn(true));
   }
 
   #schedulePlan(): void {

@@ -64,6 +64,15 @@ export const SITUATIONS = [
   'an undo ends as refused',
   'an undo ends as unknown',
   'an undo ends as kept',
+  'a command runs',
+  'an approved command runs',
+  'an assignment is acknowledged',
+  'an assignment is withdrawn',
+  'an agent refuses an assignment',
+  'an agent is lost',
+  'a late result is recorded',
+  'a result is reported twice',
+  'two processes use one identity',
 ] as const;
 /** Too rare to be required of random simulations; faults.test.ts causes them. */
 export const RARE: readonly Situation[] = [

@@ -2,6 +2,7 @@ import { calledBy, parseWorkflow, readWorkflow } from '../../lambdas/workflow/pa
 import type { Workflow } from '../../lambdas/workflow/workflow.ts';
 import { HOOKS_URL } from '../fakes/http-through-fetch.ts';
 import { GROUP_BY_NAME } from './incident-editors.ts';
+import { ALLOWED_COMMAND } from './invariants/agents.ts';
 
 const SYS_ID = '"{% trigger.sysId %}"';
 const UPDATE = (id: string, fields: string, more = '') =>
@@ -21,6 +22,10 @@ const GONE = (id: string, more = '') =>
 const HOOK = (id: string, more = '') =>
   `  - {id: ${id}, tool: http.request, with: {method: POST, url: "${HOOKS_URL}/deploy", body: {about: ${SYS_ID}}}${more}}`;
 const OWN = '"{% trigger.sysId %}"';
+/** A command that an agent runs. */
+const COMMAND = (id: string, options = '', more = '', environment = 'staging') =>
+  `  - {id: ${id}, tool: agent.command, with: {command: ${ALLOWED_COMMAND}, args: [restart, ${SYS_ID}], environment: ${environment}${options}}${more}}`;
+const UNDO = `, rollback: {command: ${ALLOWED_COMMAND}, args: [stop, ${SYS_ID}]}`;
 
 /** One workflow for each kind of run. A run of each is tried at every crash point. */
 const TEXTS: Record<string, string[]> = {
@@ -247,6 +252,35 @@ const TEXTS: Record<string, string[]> = {
     '  - {id: never, tool: workflow.call, when: "{% false %}", with: {workflow: called, inputs: {about: x}}}',
     NOTE('note', '{% $join(steps.each.output.text) %}'),
   ],
+  'agent-command': ['steps:', NOTE('before', 'restarting'), COMMAND('restart'), NOTE('after', 'restarted')],
+  'agent-approved': ['steps:', COMMAND('restart', '', ', risk: high'), NOTE('after', 'restarted')],
+  'agent-undone': [
+    'onFailure: rollback',
+    'steps:',
+    UPDATE('take', 'state: "2"'),
+    COMMAND('restart', UNDO),
+    COMMAND('again', UNDO),
+    GONE('gone'),
+  ],
+  'agent-parallel': [
+    'steps:',
+    COMMAND('one', UNDO, ', needs: []'),
+    COMMAND('two', '', ', needs: []'),
+    NOTE('beside', 'side', ', needs: []'),
+    UPDATE('close', 'state: "6"', ', needs: [one, two, beside]'),
+  ],
+  'agent-pauses': [
+    'onFailure: pause',
+    'blastRadius: medium',
+    'steps:',
+    COMMAND('restart', UNDO),
+    COMMAND('check', ', check: true'),
+  ],
+  'agent-forbidden': [
+    'steps:',
+    NOTE('before', 'removing'),
+    `  - {id: remove, tool: agent.command, with: {command: /usr/bin/rm, args: ["-rf", /], environment: staging}}`,
+  ],
   'refuses-drift': [
     'onDrift: refuse',
     'onFailure: rollback',
@@ -276,6 +310,8 @@ function read(text: string, name: string): Workflow {
 
 export type ShapeName = string;
 export const SHAPE_NAMES: readonly ShapeName[] = Object.keys(TEXTS);
+/** Shapes with commands, which need agents. */
+export const AGENT_SHAPES: readonly ShapeName[] = SHAPE_NAMES.filter((name) => name.startsWith('agent-'));
 
 const parsed = new Map<ShapeName, Workflow>();
 

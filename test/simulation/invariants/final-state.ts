@@ -31,6 +31,7 @@ export function checkFinalState(simulation: Simulation): void {
   for (const receipt of inside.receipts()) checkReceipt(simulation, receipt);
   checkFields(simulation);
   simulation.observer.bulk.checkFinished();
+  simulation.observer.agents.checkFinal();
   checkApprovals(simulation);
   simulation.observer.digests.checkListed(simulation.observer.approvals.all(), simulation.hadFaults);
 }

@@ -30,7 +30,7 @@ export class RollbackInvariants {
     if (!run || (before.run && TERMINAL.has(before.run.status))) return;
     for (const step of steps) {
       const was = before.steps.find(({ index }) => index === step.index);
-      if (step.status === 'succeeded' && was?.status !== 'succeeded')
+      if (step.status !== was?.status && (step.status === 'succeeded' || mayHaveWritten(step)))
         this.#doneAt.set(keyOf(run, step.index), run.updatedAt);
       if (step.undoes !== undefined && step !== was) this.#checkRetry(run, step);
     }
@@ -78,12 +78,14 @@ export class RollbackInvariants {
     const undone = all.find(({ index }) => index === undoes);
     const receipt = undone && this.#receiptOf(run, undone);
     const writer = run.rollbackOf?.runId ?? run.runId;
-    if (receipt?.runId !== writer || receipt.outcome !== 'succeeded') {
+    const isOurs = receipt?.outcome === 'succeeded' || (undone && mayHaveWritten(undone));
+    if (receipt?.runId !== writer || !isOurs) {
       this.#report('a run undoes only its own writes', `${what}, ${receipt?.outcome} of ${receipt?.runId}`);
     }
     const logged = new Set(run.compensation?.map(({ step }) => step));
     const newer = all.filter(
-      (step) => wrote(step) && step.status === 'succeeded' && !logged.has(step.id) && this.#isLater(run, step, undoes),
+      (step) =>
+        wrote(step) && step.status !== 'rolled_back' && !logged.has(step.id) && this.#isLater(run, step, undoes),
     );
     if (newer.length > 0) this.#report('the newest write is undone first', `${what} before ${newer[0]?.id}`);
   }
@@ -107,7 +109,9 @@ export class RollbackInvariants {
     const steps = run.rollbackOf ? [...this.#writesOf(run, own), ...own] : own;
     const log = run.compensation ?? [];
     const stopped = run.status === 'canceled' || run.rollback !== undefined;
-    const unknown = (step: Step) => step.status === 'canceled' && step.undoes === undefined && this.#isOpen(run, step);
+    const isLost = (step: Step) => step.status === 'failed_terminal' && step.error.code === 'AGENT_LOST';
+    const unknown = (step: Step) =>
+      (step.status === 'canceled' || isLost(step)) && step.undoes === undefined && this.#isOpen(run, step);
     const written = stopped ? steps.filter((step) => wrote(step) || unknown(step)) : [];
     const missing = written.filter(({ id }) => log.filter(({ step }) => step === id).length !== 1);
     if (missing.length > 0 || log.length !== written.length) {
@@ -121,8 +125,10 @@ export class RollbackInvariants {
     for (const { step: id, outcome } of log) {
       const step = steps.find((each) => each.id === id);
       const undoneElsewhere = run.rollbackOf && step && this.#receiptOf(run, step)?.outcome === 'reversed';
-      const reversed = step?.status === 'rolled_back' || undoneElsewhere === true;
       const undo = steps.find(({ undoes }) => undoes === step?.index);
+      // A failed command stays failed, although its rollback has undone what it changed.
+      const ranRollback = step !== undefined && mayHaveWritten(step) && undo?.status === 'succeeded';
+      const reversed = step?.status === 'rolled_back' || undoneElsewhere === true || ranRollback;
       if (outcome === 'kept' && undo && this.#isOpen(run, undo)) {
         this.#report(
           'the compensation log matches the receipts',
@@ -132,7 +138,7 @@ export class RollbackInvariants {
       const receipt = step && this.#receiptOf(run, step);
       if (
         (outcome === 'reversed') !== reversed ||
-        (reversed && receipt?.runId === run.runId && receipt.outcome !== 'reversed')
+        (reversed && receipt?.runId === run.runId && receipt.outcome !== 'reversed' && receipt.outcome !== 'failed')
       ) {
         this.#report(
           'the compensation log matches the receipts',
@@ -183,9 +189,14 @@ export class RollbackInvariants {
 const keyOf = ({ tenant, runId }: Pick<Run, 'tenant' | 'runId'>, index: number | undefined) =>
   `${tenant} ${runId} ${index}`;
 
+/** A command that failed or was lost, and has a rollback. */
+const mayHaveWritten = (step: Step): boolean => step.status === 'failed_terminal' && step.mayHaveWritten === true;
+
 /** Its write was made, by this run or earlier by another run with the identical write. */
 function wrote(step: Step): boolean {
   const done = step.status === 'succeeded' || step.status === 'rolled_back';
-  const made = (done && !('madeByStep' in step)) || (step.status === 'failed_terminal' && step.wrote === true);
+  const made =
+    (done && !('madeByStep' in step)) ||
+    (step.status === 'failed_terminal' && (step.wrote === true || mayHaveWritten(step)));
   return made && step.undoes === undefined && receiptKeyOf(step) !== undefined && isWrite(step.tool);
 }

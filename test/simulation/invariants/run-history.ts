@@ -166,7 +166,13 @@ function checkSteps(report: Report, workflow: Workflow | undefined, before: Snap
     const undone =
       was?.status === 'succeeded' && step.status === 'rolled_back' && before.run?.status === 'rolling_back';
     if (was && DONE.includes(was.status) && !undone) report('a finished step does not change', name);
-    if (was?.status === 'running' && step.status === 'running' && step.leaseVersion <= was.leaseVersion) {
+    const isAcknowledged = step.assigned !== undefined && was?.assigned === undefined;
+    if (
+      was?.status === 'running' &&
+      step.status === 'running' &&
+      step.leaseVersion <= was.leaseVersion &&
+      !isAcknowledged
+    ) {
       report('every claim has its own lease version', name);
     }
     if (workflow && idAt(workflow, step) !== step.id) report('the workflow version of a run does not change', name);
@@ -206,7 +212,12 @@ function checkFacts(report: Report, before: Run | undefined, run: Run, steps: re
   if (run.status !== 'running' && run.status !== 'rolling_back' && steps.some(({ status }) => status === 'running')) {
     report('only a running run has a write in flight', `${run.runId} is ${run.status}`);
   }
-  const unknown = steps.some((step) => step.status === 'failed_terminal' && step.error.code === 'OUTCOME_UNKNOWN');
+  const unknown = steps.some(
+    (step) =>
+      step.status === 'failed_terminal' &&
+      (step.error.code === 'OUTCOME_UNKNOWN' || (step.error.code === 'AGENT_LOST' && !step.mayHaveWritten)) &&
+      step.undoes === undefined,
+  );
   if (unknown && run.status === 'failed_terminal')
     report('a run with an unknown outcome ends as needs_human', run.runId);
   if (terminal && (!('completedAt' in run) || 'dueAt' in run))

@@ -83,6 +83,11 @@ export class TargetRequestInvariants {
     }
   }
 
+  /** An agent has started the command with this receipt key. */
+  commandStarted(key: string): void {
+    this.#made.add(key);
+  }
+
   sent(request: TargetRequest): void {
     const { by, method, url } = request;
     const what = `${by.id} ${method} ${url.pathname}`;

@@ -1,0 +1,232 @@
+import type * as z from 'zod';
+import type { Agent } from '../../lambdas/agents/agent.ts';
+import type { SyncResult } from '../../lambdas/agents/agent-requests.ts';
+import {
+  type AckResponse,
+  AssignmentStatement,
+  type CompleteRequest,
+  type CompleteResponse,
+} from '../../lambdas/agents/protocol.ts';
+import { sha256Hex } from '../../lambdas/run/canonical-json.ts';
+import { Invocation } from './invocation.ts';
+import type { AgentBehavior, AgentWorld } from './simulated-agents.ts';
+
+const SYNCS_EVERY_MS = 5_000;
+const SYNCS_WHILE_RUNNING_MS = 10_000;
+const RETRIES_AFTER_MS = [200, 4_000] as const;
+/** Source: an agent gives up reporting a result that the runtime refuses or cannot take. */
+const REPORTS_MAX = 30;
+
+type Result = typeof CompleteRequest._zod.output;
+
+interface Running {
+  statement: AssignmentStatement;
+  /** Until when the runtime lets it run, by the time of the runtime. */
+  leaseEndsMs: number;
+  stop: (why: 'canceled' | 'lease_lost') => void;
+}
+
+/** The identity is used by a newer process. */
+class Replaced extends Error {}
+
+/**
+ * One process of an agent, as agent/ implements it: it runs a command only after a confirmed acknowledgement, before
+ * `start_before` and within its lease; it stops a command whose lease is lost or that it cannot renew; it reports each
+ * result until somebody confirms it. A crash ends its commands.
+ */
+export class AgentProcess {
+  readonly agent: Agent;
+  readonly bootId: string;
+  /** Results that the runtime has not confirmed. They are stored on disk, so that the next process can report them. */
+  readonly unreported: Map<string, Result>;
+  readonly #world: AgentWorld;
+  readonly #behavior: AgentBehavior;
+  readonly #invocation: Invocation;
+  readonly #running = new Map<string, Running>();
+  readonly #seen = new Set<string>();
+  #wake: (() => void) | undefined;
+
+  constructor(
+    world: AgentWorld,
+    behavior: AgentBehavior,
+    agent: Agent,
+    bootId: string,
+    unreported: Map<string, Result>,
+  ) {
+    this.#world = world;
+    this.#behavior = behavior;
+    this.agent = agent;
+    this.bootId = bootId;
+    this.unreported = new Map(unreported);
+    this.#invocation = new Invocation(world.time, {
+      ...{ id: `${agent.tenant} ${agent.agentId} ${bootId}`, tenant: agent.tenant, machine: 0, skewMs: 0 },
+      ...{ timeoutMs: Number.POSITIVE_INFINITY, outlivesTimeout: true },
+    });
+  }
+
+  /** It waits for its next assignment. */
+  get isIdle(): boolean {
+    return this.#wake !== undefined;
+  }
+
+  wake(): void {
+    this.#invocation.resume(() => {
+      const wake = this.#wake;
+      this.#wake = undefined;
+      wake?.();
+    });
+  }
+
+  run(ended: (how: 'crashed' | 'replaced') => void): void {
+    this.#invocation.onEnd((ending) => ended(ending === 'killed' ? 'crashed' : 'replaced'));
+    this.#loop().catch((error: unknown) => {
+      if (!(error instanceof Replaced)) throw error;
+      for (const { stop } of this.#running.values()) stop('lease_lost');
+      this.#invocation.end('returned', undefined);
+    });
+  }
+
+  async #loop(): Promise<void> {
+    await this.#request('register', (functions, reply) => functions.registerAgent(this, this.#behavior.slots, reply));
+    for (const result of this.unreported.values()) void this.#report(result);
+    for (;;) {
+      await this.#sync();
+      if (this.#running.size > 0) await this.#sleep(SYNCS_WHILE_RUNNING_MS);
+      else if (this.#hasOffers()) await this.#sleep(SYNCS_EVERY_MS);
+      else
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve;
+        });
+    }
+  }
+
+  #hasOffers(): boolean {
+    const now = new Date(this.#world.time.now()).toISOString();
+    const row = this.#world.store.agents.peek(this.agent);
+    return row?.assignments.some(({ state, until }) => state === 'offered' && until > now) === true;
+  }
+
+  async #sync(): Promise<void> {
+    const running = [...this.#running.values()].map(({ statement }) => statement);
+    const synced = await this.#once<SyncResult>('sync', (functions, reply) =>
+      functions.syncAgent(this, running, reply),
+    );
+    if (!synced) return;
+    for (const { assignment_id, expires_at } of synced.leases) {
+      const held = this.#running.get(assignment_id);
+      if (expires_at === null) held?.stop('lease_lost');
+      else if (held) held.leaseEndsMs = Date.parse(expires_at);
+    }
+    for (const { assignment_id } of synced.cancels) this.#running.get(assignment_id)?.stop('canceled');
+    for (const { assignment_id, envelope } of synced.assignments) {
+      if (this.#seen.has(assignment_id)) continue;
+      this.#seen.add(assignment_id);
+      const { payload } = envelope as { payload: string };
+      const statement = AssignmentStatement.parse(JSON.parse(Buffer.from(payload, 'base64').toString()));
+      this.#take(statement).catch((error: unknown) => {
+        if (!(error instanceof Replaced)) throw error;
+      });
+    }
+  }
+
+  async #take(statement: AssignmentStatement): Promise<void> {
+    const { random, isCalm, invariants, time } = this.#world;
+    const refusal = !isCalm() && random.chance(this.#behavior.refusalChance);
+    const full = this.#running.size >= this.#behavior.slots;
+    const ack = await this.#request<z.infer<typeof AckResponse>>('ack', (functions, reply) =>
+      functions.acknowledge(this, statement, refusal || full ? 'unable' : undefined, reply),
+    );
+    if (!ack.confirmed) return;
+    const leaseEndsMs = Date.parse(ack.expires_at ?? '');
+    const never = Math.min(leaseEndsMs, Date.parse(statement.start_before)) <= time.now();
+    if (never || (!isCalm() && random.chance(this.#behavior.refusalChance))) {
+      await this.#report(this.#result(statement, 'never_started'));
+      return;
+    }
+    invariants.started(this, statement);
+    const how = await this.#execute(statement, leaseEndsMs);
+    await this.#report(this.#result(statement, how));
+  }
+
+  /** Ends by itself, or is stopped: by a cancel, or because the lease is lost or could not be renewed in time. */
+  #execute(statement: AssignmentStatement, leaseEndsMs: number): Promise<Result['status']> {
+    const { random, time, isCalm } = this.#world;
+    const { assignment_id } = statement;
+    const fails = !isCalm() && random.chance(this.#behavior.failureChance);
+    return new Promise((resolve) => {
+      const end = (status: Result['status']) => {
+        if (!this.#running.delete(assignment_id)) return;
+        resolve(status);
+      };
+      const running: Running = { statement, leaseEndsMs, stop: () => end('canceled') };
+      this.#running.set(assignment_id, running);
+      const watch = () =>
+        this.#later(running.leaseEndsMs - time.now(), () => {
+          if (!this.#running.has(assignment_id)) return;
+          if (running.leaseEndsMs <= time.now()) end('canceled');
+          else watch();
+        });
+      watch();
+      this.#later(random.between(...this.#behavior.commandMs), () => end(fails ? 'failed' : 'succeeded'));
+    });
+  }
+
+  #result(statement: AssignmentStatement, status: Result['status']): Result {
+    const { assignment_id, lease_version, idempotency_key, sandbox_profile } = statement;
+    const ran = status === 'succeeded' || status === 'failed';
+    const result: Result = {
+      ...{ assignment_id, lease_version, idempotency_key, sandbox_profile, status },
+      ...{ exit_code: ran ? (status === 'failed' ? 1 : 0) : null, signal: null, execution_ms: 1_000 },
+      output: { sha256: sha256Hex(`${assignment_id} ${this.bootId}`), bytes: 10, chunks: 1, dropped_bytes: 0 },
+      ...{ credentials_used: [], violations: [] },
+    };
+    this.#world.invariants.ended(result);
+    this.unreported.set(assignment_id, result);
+    return result;
+  }
+
+  async #report(result: Result): Promise<void> {
+    for (let times = 1; times <= REPORTS_MAX; times += 1) {
+      const answer = await this.#once<z.infer<typeof CompleteResponse>>('complete', (functions, reply) =>
+        functions.complete(this, result, reply),
+      );
+      if (answer) {
+        this.unreported.delete(result.assignment_id);
+        this.#world.invariants.reported(result, answer.result);
+        return;
+      }
+      await this.#sleep(this.#world.random.between(...RETRIES_AFTER_MS));
+    }
+  }
+
+  /** Repeats a request until there is a response. */
+  async #request<T extends object>(name: string, send: Send<T>): Promise<T> {
+    for (;;) {
+      const response = await this.#once(name, send);
+      if (response) return response;
+      await this.#sleep(this.#world.random.between(...RETRIES_AFTER_MS));
+    }
+  }
+
+  /** One request over the network, which may lose it, delay it, or lose its response. */
+  async #once<T extends object>(name: string, send: Send<T>): Promise<T | undefined> {
+    const { faultyCalls, functions } = this.#world;
+    const effect = () => new Promise<Reply<T>>((resolve) => send(functions(), resolve));
+    const call = { kind: 'agent' as const, name: `agent ${name}` };
+    const reply = await faultyCalls.call(this.#invocation, call, effect).catch(() => undefined);
+    if (reply === 'replaced') throw new Replaced();
+    return reply === 'failed' ? undefined : reply;
+  }
+
+  #later(ms: number, then: () => void): void {
+    this.#world.time.after(ms, () => this.#invocation.resume(then));
+  }
+
+  #sleep(ms: number): Promise<void> {
+    return new Promise((resolve) => this.#later(ms, resolve));
+  }
+}
+
+/** What the API responds: the result, an error that the agent retries, or that a newer process uses its identity. */
+export type Reply<T> = T | 'failed' | 'replaced' | undefined;
+type Send<T> = (functions: ReturnType<AgentWorld['functions']>, reply: (reply: Reply<T>) => void) => void;
