@@ -17,6 +17,7 @@ const PARTS: [ShapeName, readonly CrashPointFault[], every: number][] = [
   ['third-write-fails', ['crash_after', 'lost_reply'], 2],
   ['edited-first', ['crash_after'], 3],
   ['rolled-back-after-end', ['crash_after'], 3],
+  ['agent-approved', ['crash_after', 'lost_reply'], 2],
 ];
 
 async function runAll(jobs: Job[]) {
@@ -74,6 +75,13 @@ describe('chaos', () => {
     expect(points % faults.length).toBe(0);
     // Every fault was injected: no call is missing in the run with the fault.
     expect(Object.values(injected).reduce((sum, times) => sum + times, 0)).toBe(points);
+  });
+
+  it('records a late result, and changes nothing, when an agent is suspended beyond its lease and an operator retries', async () => {
+    const { found, situations } = await runAll(pointJobs(['agent-pauses'], ['pause'], 4));
+    expect(found && described(found)).toBeUndefined();
+    expect(situations['an agent is lost']).toBeGreaterThan(0);
+    expect(situations['a late result is recorded']).toBeGreaterThan(0);
   });
 
   it('has the same events for the same seed, and others for another seed', async () => {

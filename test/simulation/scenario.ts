@@ -101,8 +101,9 @@ export function scenarioOf(seed: number, only?: ShapeName[]): Scenario {
   return {
     seed,
     shapes: [
-      ...random.some(only ?? SHAPE_NAMES.filter((name) => !NOT_RANDOM.includes(name)), 3),
+      // First, because the first deliveries have the first shapes.
       ...(agents.shapes ?? []),
+      ...random.some(only ?? SHAPE_NAMES.filter((name) => !NOT_RANDOM.includes(name)), 3),
     ],
     tenants: random.chance(0.1) ? ['acme', 'globex'] : ['acme'],
     deliveries: random.between(1, 6),

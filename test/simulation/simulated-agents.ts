@@ -83,10 +83,10 @@ export class SimulatedAgents {
     return agent;
   }
 
-  /** `kept`: the results that the crashed process had stored, and not yet reported. */
-  #boot(agent: Agent, kept: AgentProcess['unreported'] = new Map()): void {
+  /** `unreported`: results that the crashed process had stored. */
+  #boot(agent: Agent, unreported: AgentProcess['unreported'] = new Map()): void {
     this.#boots += 1;
-    const process = new AgentProcess(this.#world, this.#behavior, agent, `boot-${this.#boots}`, kept);
+    const process = new AgentProcess(this.#world, this.#behavior, agent, `boot-${this.#boots}`, unreported);
     this.#processes.push(process);
     process.run((ending) => {
       this.#processes.splice(this.#processes.indexOf(process), 1);

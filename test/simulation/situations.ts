@@ -74,7 +74,7 @@ export const SITUATIONS = [
   'a result is reported twice',
   'two processes use one identity',
 ] as const;
-/** Too rare to be required of random simulations; faults.test.ts causes them. */
+/** Too rare to be required of random simulations; faults.test.ts and crash points in chaos.test.ts cause them. */
 export const RARE: readonly Situation[] = [
   'a lease is renewed',
   'a renewal of a lost lease is refused',
@@ -82,6 +82,7 @@ export const RARE: readonly Situation[] = [
   'people approve that a write is sent again',
   'an invocation searches for the digest of another',
   'another invocation has changed the digests first',
+  'a late result is recorded',
 ];
 export type Situation = (typeof SITUATIONS)[number];
 
