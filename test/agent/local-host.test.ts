@@ -1,0 +1,140 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { enrolAgent } from '../../agent/enrol.ts';
+import { machine } from '../../agent/system.ts';
+import { Automation } from '../../lambdas/pipeline/definitions.ts';
+import { DynamoDefinitions } from '../../lambdas/pipeline/dynamo-definitions.ts';
+import { Workflow } from '../../lambdas/workflow/workflow.ts';
+import { byTest } from '../fakes/by-test.ts';
+import { temporaryFolder } from '../local/cloud/wire.ts';
+import type { ShownRun } from '../local/host-client.ts';
+import { startTestHost, type TestHost } from '../local/test-host.ts';
+
+const ROOT = join(import.meta.dirname, '..', '..');
+const folder = temporaryFolder();
+const dir = join(folder.path, 'agent');
+const secretIdFile = join(folder.path, 'secret-id');
+const processes: ChildProcess[] = [];
+let host: TestHost;
+
+beforeAll(async () => {
+  host = await startTestHost();
+  await publishScript();
+  const wanted = { name: 'demo', environments: ['dev'], networkSegment: null };
+  const { status, body, text } = await host.command<{ token: string }>('/enrolment-tokens', wanted);
+  if (status >= 300) throw new Error(`no enrolment token: ${text}`);
+  const enrolment = { url: host.url, token: body.token, dir, fingerprints: [], version: '0' };
+  await enrolAgent(enrolment, machine);
+  writeFileSync(secretIdFile, 'local-secret-id', { mode: 0o600 });
+  const vault = { address: `${host.url}/_sim/vault`, auth: { appRole: { roleId: 'agent', secretIdFile } } };
+  const orders = { vault: { database: 'orders-maintenance' }, env: { username: 'PGUSER', password: 'PGPASSWORD' } };
+  // JSON is YAML, too.
+  const config = { capabilities: ['scripts'], vault, credentials: { orders } };
+  writeFileSync(join(dir, 'agent.yaml'), JSON.stringify(config), { mode: 0o600 });
+});
+afterEach(async () => {
+  for (const each of processes.splice(0)) if (isRunning(each)) await ended(each, 'SIGKILL');
+});
+afterAll(async () => {
+  await host.stop();
+  folder.remove();
+});
+
+/** A workflow that runs the script of its input with `sh`, through an agent. */
+async function publishScript(): Promise<void> {
+  const client = new DynamoDBClient(host.clientConfig());
+  const definitions = new DynamoDefinitions(client, host.tableName);
+  const command = {
+    command: '/bin/sh',
+    args: ['-c', '{% inputs.script %}'],
+    environment: 'dev',
+    capabilities: ['scripts'],
+  };
+  const step = { id: 'run', tool: 'agent.command', with: { ...command, credentials: ['orders'], timeoutSeconds: 120 } };
+  const inputs = { script: { type: 'string', required: true } };
+  const workflow = Workflow.parse({ name: 'run-script', inputs, steps: [step] });
+  await definitions.publishWorkflow('acme', workflow, 1, byTest());
+  const automation = {
+    name: 'run-script',
+    trigger: { source: 'manual' },
+    workflow: { name: 'run-script', version: 1 },
+  };
+  const mapped = Automation.parse({ ...automation, inputs: { script: 'true' } });
+  await definitions.saveAutomation('acme', mapped, byTest());
+  client.destroy();
+}
+
+function startAgent(): ChildProcess {
+  const args = [join(ROOT, 'bin/countersign.ts'), 'agent', 'run', '--dir', dir];
+  const child = spawn(process.execPath, args, { stdio: 'ignore' });
+  processes.push(child);
+  return child;
+}
+
+/** A process that a signal ended has no exit code. */
+const isRunning = ({ exitCode, signalCode }: ChildProcess) => exitCode === null && signalCode === null;
+
+async function ended(child: ChildProcess, signal: NodeJS.Signals): Promise<number | null> {
+  const exit = once(child, 'exit');
+  child.kill(signal);
+  const [code] = await exit;
+  return code as number | null;
+}
+
+/** Starts a run of the script, as Olivia, and approves its command as somebody else. */
+async function approved(script: string): Promise<string> {
+  const { status, body, text } = await host.command<{ runId: string }>('/automations/run-script/run', {
+    inputs: { script },
+  });
+  if (status >= 300) throw new Error(`the run was refused: ${text}`);
+  await host.approve(body.runId);
+  return body.runId;
+}
+
+const finished = ({ status }: ShownRun) => ['succeeded', 'failed_terminal', 'needs_human', 'canceled'].includes(status);
+const lines = (file: string) => (existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n').length : 0);
+
+it('acceptance: an approved command runs once on the host of the agent, with a credential that is audited and revoked', async () => {
+  const mark = join(folder.path, 'ran');
+  const agent = startAgent();
+  const runId = await approved(`echo "$PGUSER" >> ${mark}; echo "password $PGPASSWORD"`);
+  const run = await host.waitForRun(runId, finished);
+  expect(run.status).toBe('succeeded');
+  expect(lines(mark)).toBe(1);
+  const [receipt] = run.receipts as unknown as {
+    command: { exitCode: number; credentialsUsed: { auditId: string }[] };
+  }[];
+  expect(receipt?.command).toMatchObject({
+    exitCode: 0,
+    credentialsUsed: [{ id: 'orders', revoked: true, ttlSeconds: 120 }],
+  });
+  const audit = await host.request<{ entries: { request: { id: string; path: string } }[] }>(
+    'GET',
+    '/_sim/vault/v1/_audit',
+    {
+      headers: { 'x-vault-token': 'local-root' },
+    },
+  );
+  const auditId = receipt?.command.credentialsUsed[0]?.auditId;
+  const entry = audit.body.entries.find(({ request }) => request.id === auditId);
+  expect(entry?.request.path).toBe('database/creds/orders-maintenance');
+  expect(await ended(agent, 'SIGTERM')).toBe(0);
+});
+
+it('a command whose agent is killed is lost, and no process runs it again', async () => {
+  const mark = join(folder.path, 'killed');
+  const agent = startAgent();
+  const runId = await approved(`echo run >> ${mark}; sleep 600`);
+  await host.eventually('the command runs', async () => lines(mark) || undefined);
+  await ended(agent, 'SIGKILL');
+  const next = startAgent();
+  const run = await host.waitForRun(runId, finished);
+  expect(run.status).toBe('needs_human');
+  expect(run.steps[0]).toMatchObject({ error: { code: 'AGENT_LOST' } });
+  expect(lines(mark)).toBe(1);
+  expect(await ended(next, 'SIGTERM')).toBe(0);
+});
