@@ -11,6 +11,7 @@ const MODULES: readonly CommandModule[] = [
   { names: ['runs list'], load: async () => (await import('./runs/list.ts')).runsList },
   { names: ['runs show'], load: async () => (await import('./runs/show.ts')).runsShow },
   { names: ['runs watch'], load: async () => (await import('./runs/watch.ts')).runsWatch },
+  { names: ['runs output'], load: async () => (await import('./runs/output.ts')).runsOutput },
   { names: ['runs approve', 'runs reject'], load: async () => (await import('./approvals/decide.ts')).runsDecide },
   {
     names: ['runs start', 'automations run', 'runs rerun', 'runs replay'],
