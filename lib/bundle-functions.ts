@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { existsSync, globSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
-import { buildSync, type Metafile } from 'esbuild';
+import { type BuildOptions, buildSync, type Metafile } from 'esbuild';
+import { buildIfChanged } from './build-if-changed.ts';
 import { openApiDocument } from './openapi/openapi-document.ts';
 
 const ROOT = join(import.meta.dirname, '..');
@@ -48,13 +49,16 @@ export type FunctionBundles = (entry: string) => string;
 /** Bundles every `*.lambda.ts` in one call of esbuild: one minified ES module for each function. */
 export function bundleFunctions(outputFolder = join(ROOT, '.build', 'functions')): FunctionBundles {
   const entries = globSync('**/*.lambda.ts', { cwd: SOURCE }).map((file) => file.replace(/\.lambda\.ts$/, ''));
-  const { outputFiles, metafile } = bundled(
-    Object.fromEntries(entries.map((entry) => [join(entry, 'index'), join(SOURCE, `${entry}.lambda.ts`)])),
-    outputFolder,
+  const entryPoints = Object.fromEntries(
+    entries.map((entry) => [join(entry, 'index'), join(SOURCE, `${entry}.lambda.ts`)]),
   );
-  for (const { path, contents } of outputFiles) replaceIfChanged(path, contents);
+  const outputs = buildIfChanged(
+    settings(entryPoints, outputFolder),
+    join(outputFolder, 'build-record.json'),
+    replaceIfChanged,
+  );
   const programs = bundledPrograms(outputFolder);
-  for (const [path, output] of Object.entries(metafile.outputs)) placeBeside(join(ROOT, path), output, programs);
+  for (const [path, output] of Object.entries(outputs)) placeBeside(join(ROOT, path), output, programs);
   return (entry) => {
     if (!entries.includes(entry)) {
       throw new Error(
@@ -65,8 +69,12 @@ export function bundleFunctions(outputFolder = join(ROOT, '.build', 'functions')
   };
 }
 
-function bundled(entryPoints: Record<string, string>, outdir: string, target = 'node24') {
-  return buildSync({
+function bundled(entryPoints: Record<string, string>, outdir: string, target?: string) {
+  return buildSync({ ...settings(entryPoints, outdir, target), metafile: true, write: false });
+}
+
+function settings(entryPoints: Record<string, string>, outdir: string, target = 'node24') {
+  return {
     entryPoints,
     outdir,
     outExtension: { '.js': '.mjs' },
@@ -83,9 +91,7 @@ function bundled(entryPoints: Record<string, string>, outdir: string, target = '
     logLevel: 'warning',
     absWorkingDir: ROOT,
     preserveSymlinks: true,
-    metafile: true,
-    write: false,
-  });
+  } satisfies BuildOptions;
 }
 
 /** The bundle of each program, by the source that starts it. */
