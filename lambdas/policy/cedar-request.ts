@@ -24,6 +24,7 @@ export function cedarQuestion(request: PolicyRequest, asked: string): Question {
       fields: Object.keys(action.fields),
       ...valuesIn(action.fields),
       undo: action.undo,
+      ...(isKnownCommand(action) && { command: commandOf(action.fields as unknown as CommandFields) }),
       source: request.source,
       now: timeOf(request),
       trigger: { source: request.source, ...request.trigger },
@@ -47,6 +48,39 @@ export function cedarQuestion(request: PolicyRequest, asked: string): Question {
     ],
   };
 }
+
+/** The fields of a command as its connector proposes them. */
+interface CommandFields {
+  command: string;
+  args: string[];
+  environment: string;
+  profile: string;
+  segment?: string;
+  capabilities?: string[];
+  check?: boolean;
+  rollback?: object;
+}
+
+/** The command of an agent. Cedar has no lists, so `line` has the arguments in their order. */
+function commandOf(fields: CommandFields) {
+  const { command, args, environment, profile, segment, capabilities = [], check = false, rollback } = fields;
+  return {
+    executable: command,
+    args: distinct(args),
+    line: JSON.stringify([command, ...args]),
+    environment: reference('Environment', environment),
+    profile,
+    capabilities: distinct(capabilities),
+    ...(segment !== undefined && { segment }),
+    check,
+    hasRollback: rollback !== undefined,
+  };
+}
+
+/** In a plan, values may be unknown until the run. Policy is then asked without them, and again in the run. */
+const isKnownCommand = ({ connector, fields }: PolicyRequest['action']): boolean =>
+  connector === 'agent' && ENVIRONMENTS.includes(String(fields.environment)) && Array.isArray(fields.args);
+const ENVIRONMENTS: readonly string[] = ['prod', 'staging', 'dev'];
 
 function timeOf(request: PolicyRequest) {
   const { time, date, weekday, hour } = nowOf(request);
