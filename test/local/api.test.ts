@@ -1,10 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { CONTRACT } from '../../lambdas/api/contract/index.ts';
+import type { Routes } from '../../lambdas/api/contract/route.ts';
 import type { Commit } from '../../lambdas/run/commit.ts';
 import { assertChain } from '../fakes/assert-chain.ts';
 import { incident, issueOpened } from './deliveries.ts';
-import { GLOBEX_KEY, type ListedRun, type ShownRun } from './host-client.ts';
+import { ACME_KEY, APPROVER_KEY, GLOBEX_KEY, type ListedRun, type ShownRun } from './host-client.ts';
 import { startTestHost, type TestHost } from './test-host.ts';
 
+const OPERATOR = 'local-operator-key';
+const AUDITOR = 'local-auditor-key';
+const MEMBER = 'local-member-key';
 const ISSUES = [1, 2, 3, 4, 5];
 let host: TestHost;
 let acmeRuns: string[];
@@ -166,4 +171,165 @@ describe('a run', () => {
   it.each(['run_x', 'RUN%23acme', '..%2Fruns', '%00'])('with the malformed id %s is not found', async (id) => {
     expect((await host.api(`/runs/${id}`)).status).toBe(404);
   });
+});
+
+/** A request of each function behind keys, about something of acme. It starts runs, so it comes last. `own`: the other tenant gets its own data. */
+interface Sample {
+  group: string;
+  method: string;
+  path: string;
+  body?: unknown;
+  allowed: [key: string, status: number];
+  /** No route of `runs` is closed to a role. */
+  forbidden?: string;
+  other: 404 | 'own';
+}
+
+async function samples(): Promise<Sample[]> {
+  const filed = incident('sampled for rights');
+  const waiting = await host.fileIncident(filed);
+  const { steps, approvals } = await host.waitForRun(waiting, ({ status }) => status === 'waiting_approval');
+  const approvalId = steps.find((step) => step.approvalId)?.approvalId;
+  const rejection = { decision: 'reject', reason: 'a sample', actionHash: approvals[0]?.actionHash };
+  const preview = { action: 'cancel', filter: { status: 'paused' }, options: {} };
+  const { body: job } = await host.command('/runs/bulk', preview, OPERATOR);
+  const { body: history } = await host.api<{ changes: { changeId: string }[] }>('/changes', AUDITOR);
+  const key = { name: 'sample', role: 'member', machine: true };
+  expect((await host.command('/api-keys', key)).status).toBe(201);
+  const noPolicies = { policies: { engine: 'cedar', files: {} } };
+  const day = '2020-01-01';
+  const plan = 'a'.repeat(64);
+  return [
+    { group: 'runs', method: 'GET', path: `/runs/${triageRun}`, allowed: [AUDITOR, 200], other: 404 },
+    {
+      group: 'bulk',
+      method: 'GET',
+      path: `/runs/bulk/${job.jobId}`,
+      allowed: [OPERATOR, 200],
+      forbidden: MEMBER,
+      other: 404,
+    },
+    {
+      group: 'start',
+      method: 'POST',
+      path: `/runs/${triageRun}/rerun`,
+      body: {},
+      allowed: [OPERATOR, 201],
+      forbidden: AUDITOR,
+      other: 404,
+    },
+    {
+      group: 'approvals',
+      method: 'POST',
+      path: `/approvals/${approvalId}/decision`,
+      body: rejection,
+      allowed: [APPROVER_KEY, 200],
+      forbidden: MEMBER,
+      other: 404,
+    },
+    {
+      group: 'control',
+      method: 'POST',
+      path: `/runs/${acmeRuns[1]}/assign`,
+      body: {},
+      allowed: [MEMBER, 200],
+      other: 404,
+    },
+    {
+      group: 'control',
+      method: 'POST',
+      path: '/outbox/redrive',
+      body: { dryRun: true },
+      allowed: [OPERATOR, 200],
+      forbidden: APPROVER_KEY,
+      other: 'own',
+    },
+    {
+      group: 'definitions',
+      method: 'GET',
+      path: `/changes/${history.changes[0]?.changeId}`,
+      allowed: [AUDITOR, 200],
+      forbidden: MEMBER,
+      other: 404,
+    },
+    { group: 'setup', method: 'GET', path: '/doctor', allowed: [OPERATOR, 200], forbidden: MEMBER, other: 'own' },
+    {
+      group: 'plan',
+      method: 'POST',
+      path: `/plans/${plan}/apply`,
+      allowed: [OPERATOR, 404],
+      forbidden: AUDITOR,
+      other: 404,
+    },
+    {
+      group: 'agents',
+      method: 'GET',
+      path: '/enrolment-tokens',
+      allowed: [ACME_KEY, 200],
+      forbidden: OPERATOR,
+      other: 'own',
+    },
+    {
+      group: 'policies',
+      method: 'POST',
+      path: '/policies/replay',
+      body: noPolicies,
+      allowed: [AUDITOR, 200],
+      forbidden: MEMBER,
+      other: 'own',
+    },
+    { group: 'evidence', method: 'GET', path: `/runs/${triageRun}/evidence`, allowed: [MEMBER, 200], other: 404 },
+    {
+      group: 'evidence',
+      method: 'GET',
+      path: `/changes/days/${day}/changes.json`,
+      allowed: [AUDITOR, 404],
+      forbidden: MEMBER,
+      other: 404,
+    },
+    {
+      group: 'deadLetters',
+      method: 'GET',
+      path: '/dead-letters',
+      allowed: [OPERATOR, 200],
+      forbidden: AUDITOR,
+      other: 'own',
+    },
+    {
+      group: 'access',
+      method: 'DELETE',
+      path: '/api-keys/sample',
+      allowed: [ACME_KEY, 200],
+      forbidden: MEMBER,
+      other: 404,
+    },
+  ];
+}
+
+it('each function allows a role, forbids another one, hides what belongs to acme from globex, and needs a key', async () => {
+  const all = await samples();
+  const keyed = Object.entries<Routes>(CONTRACT).filter(([, routes]) =>
+    Object.values(routes).some(({ right }) => right !== 'public' && right !== 'signed'),
+  );
+  expect(new Set(all.map(({ group }) => group))).toEqual(new Set(keyed.map(([group]) => group)));
+  for (const { group, method, path, body, allowed, forbidden, other } of all) {
+    const send = (key?: string) =>
+      host.request<{ code?: string }>(method, `/api/v1${path}`, {
+        headers: key === undefined ? {} : { 'x-api-key': key },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      });
+    const what = `${group}: ${method} ${path}`;
+    const nobody = await send();
+    expect([what, nobody.status, nobody.body.code]).toEqual([what, 401, 'UNAUTHORIZED']);
+    if (forbidden !== undefined) {
+      const refused = await send(forbidden);
+      expect([what, refused.status, refused.body.code]).toEqual([what, 403, expect.stringMatching(/FORBIDDEN$/)]);
+    }
+    const foreign = await send(GLOBEX_KEY);
+    expect([what, foreign.status]).toEqual([what, other === 'own' ? 200 : 404]);
+    if (other === 'own') for (const run of acmeRuns) expect(foreign.text, what).not.toContain(run);
+    const [key, status] = allowed;
+    const permitted = await send(key);
+    expect([what, permitted.status, permitted.text]).toEqual([what, status, expect.anything()]);
+  }
 });
