@@ -30,11 +30,22 @@ export function changesOf({
     ...(Object.hasOwn(before, name) && { from: namedValue(names, name, before[name]) }),
     to: namedValue(names, name, to),
   });
-  const written = Object.entries(fields).map(([name, value]) => changed(name, value));
+  const shown = action?.connector === 'agent' ? Object.entries(fields).flatMap(commandFields) : Object.entries(fields);
+  const written = shown.map(([name, value]) => changed(name, value));
   const follows = Object.entries(after)
     .filter(([name, value]) => !Object.hasOwn(fields, name) || !isDeepStrictEqual(fields[name], value))
     .map(([name, value]) => changed(name, value));
   return { written, follows };
+}
+
+/**
+ * A command exactly as it runs: each argument is a field of its own, so that a line break or a bracket in an argument
+ * cannot look like the next one.
+ */
+function commandFields([name, value]: [string, unknown]): [string, unknown][] {
+  if (Array.isArray(value) && value.length > 0) return value.map((each, index) => [`${name}.${index + 1}`, each]);
+  if (name !== 'rollback' || typeof value !== 'object' || value === null) return [[name, value]];
+  return Object.entries(value).flatMap(([inner, each]) => commandFields([`${name}.${inner}`, each]));
 }
 
 function namedValue(names: Names | undefined, field: string, value: unknown): string | null {
