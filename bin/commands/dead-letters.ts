@@ -53,14 +53,19 @@ export const deadLetters: readonly Command[] = [
       const { queue, runId } = selection(call);
       const given = call.options('id');
       const ids = given.length > 0 ? [...given] : undefined;
-      if (!ids && !queue && !runId && !call.isSet('all')) {
+      const isSelected = ids !== undefined || queue !== undefined || runId !== undefined;
+      if (!isSelected && !call.isSet('all')) {
         throw new UsageError('name the messages: --id, --run, --queue or --all');
       }
+      if (isSelected && call.isSet('all'))
+        throw new UsageError('pass --all, or the messages with --id, --run or --queue');
       const { redriven } = await call.api().call('POST /api/v1/dead-letters/redrive', { body: { ids, queue, runId } });
       if (call.json) call.printJson({ queues: redriven });
       else printCounts(call, redriven, 'returned');
       const count = redriven.reduce((sum, { messages }) => sum + messages, 0);
-      return ids && count < ids.length ? EXIT.failed : EXIT.ok;
+      if (!ids || count >= ids.length) return EXIT.ok;
+      call.terminal.note(`${ids.length - count} of these ids were not found; dead-letters list --json shows all`);
+      return EXIT.failed;
     },
   },
 ];

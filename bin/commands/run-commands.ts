@@ -100,6 +100,8 @@ function assertAccepts(command: Command, values: object, args: string[]): void {
   const known = Object.keys({ ...command.options, ...GLOBAL_OPTIONS });
   const foreign = Object.keys(values).find((name) => !known.includes(name));
   if (foreign) throw new UsageError(`countersign ${command.name}: ${unknownOption(foreign, known)}`);
+  const empty = Object.entries(values).find(([, value]) => [value].flat().includes(''));
+  if (empty) throw new UsageError(`--${empty[0]} must not be empty; leave it out, or give it a value`);
   const missing = command.args[args.length];
   if (missing && !missing.startsWith('[')) throw new UsageError(`countersign ${command.name} requires ${missing}`);
   const surplus = /…]?$/.test(command.args.at(-1) ?? '') ? undefined : args[command.args.length];

@@ -86,9 +86,20 @@ const depthOf = (issues: readonly Issue[]): number => Math.max(0, ...issues.map(
 const at = (path: readonly PropertyKey[], message: string): string =>
   path.length === 0 ? message : `${path.join('.')}: ${message}`;
 
-function plainMessage({ code, message }: Issue): string {
+function plainMessage(issue: Issue): string {
+  const { code, message } = issue;
   if (code === 'invalid_type' && message.endsWith('received undefined')) return 'is required';
+  if (code === 'too_small') return boundText(issue.origin, 'at least', issue.minimum);
+  if (code === 'too_big') return boundText(issue.origin, 'at most', issue.maximum);
   return message.replace(/^(Invalid|Too big|Too small)[^:]*: /, '').replace('received', 'got');
+}
+
+const COUNTED: Record<string, string> = { string: 'characters', array: 'entries', set: 'entries', object: 'fields' };
+
+function boundText(origin: string, bound: 'at least' | 'at most', limit: number | bigint): string {
+  const things = COUNTED[origin];
+  if (things === undefined) return `must be ${bound} ${limit}`;
+  return bound === 'at least' && Number(limit) === 1 ? 'must not be empty' : `must have ${bound} ${limit} ${things}`;
 }
 
 const shortName = (name: string): string =>

@@ -24,7 +24,10 @@ export async function startableAutomation(
   const found = all.find((each) => each.name === name);
   if (!found) {
     const names = all.map((each) => each.name);
-    throw new CountersignError('NOT_FOUND', `there is no automation ${name}${didYouMean(name, names)}`);
+    throw new CountersignError(
+      'NOT_FOUND',
+      `there is no automation ${name}${didYouMean(name, names) || '; countersign automations list shows all'}`,
+    );
   }
   if (!found.enabled) {
     throw new CountersignError('CONFLICT', `the automation ${name} is disabled; enable it first, then start the run`);
@@ -65,11 +68,12 @@ export async function publishedVersion(
   { name, version }: { name: string; version?: number },
 ): Promise<{ name: string; version: number; workflow: PublishedWorkflow }> {
   const [newest] = await definitions.workflowVersions(tenant, name, { limit: 1 });
-  if (!newest)
-    throw new CountersignError(
-      'NOT_FOUND',
-      `there is no workflow ${name}; countersign workflow list shows all, workflow publish adds one`,
-    );
+  if (!newest) {
+    const used = (await definitions.automations(tenant)).map(({ workflow }) => workflow.name);
+    const hint =
+      didYouMean(name, [...new Set(used)]) || '; countersign workflow list shows all, workflow publish adds one';
+    throw new CountersignError('NOT_FOUND', `there is no workflow ${name}${hint}`);
+  }
   if (version === undefined || version === newest.version) return { name, ...newest };
   const workflow = await definitions.workflow(tenant, name, version);
   if (workflow) return { name, version, workflow };

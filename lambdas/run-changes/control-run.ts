@@ -86,6 +86,12 @@ function resume(draft: RunDraft, by: By): void {
 function requestStop({ run }: RunState, draft: RunDraft, kind: StopRequest['kind'], by: By): boolean {
   if (run.stopRequest?.kind === kind || run.stopRequest?.kind === 'cancel') return false;
   if (kind === 'pause' && run.status === 'paused') return false;
+  if (kind === 'pause' && run.status === 'queued') {
+    throw new CountersignError(
+      'RUN_INVALID_TRANSITION',
+      'the run has not started; cancel it, or pause it when it runs',
+    );
+  }
   if (run.status === 'rolling_back' && kind !== 'cancel') {
     throw new CountersignError('RUN_INVALID_TRANSITION', 'the run is rolling back; it can only be canceled');
   }

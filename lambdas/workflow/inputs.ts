@@ -107,7 +107,7 @@ export function checkInputs(
 ): { values: InputValues } | { problems: Problem[] } {
   const given = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null && value !== undefined));
   if (Object.keys(inputs).length === 0 && Object.keys(given).length > 0) {
-    return { problems: [{ path: ['inputs'], message: `the workflow ${name} takes no inputs; remove them` }] };
+    return { problems: [{ path: ['inputs'], message: `must be empty: the workflow ${name} takes none` }] };
   }
   const bytes = Buffer.byteLength(JSON.stringify(given));
   if (bytes > INPUTS_MAX_BYTES) {

@@ -165,7 +165,7 @@ describe('a request', () => {
     ['a field like no other', { colour: 1 }, 'unknown field `colour`; known: needs, action, limit'],
     ['a missing field', { needs: [{}] }, 'needs.0.step: is required'],
     ['a wrong type', { limit: 'x' }, 'limit: expected number, got string'],
-    ['a value out of range', { limit: 6 }, 'limit: expected number to be <=5'],
+    ['a value out of range', { limit: 6 }, 'limit: must be at most 5'],
     ['text that is not JSON', 'x', 'the body is not JSON'],
   ])('with %s is refused with a sentence that says what to correct', async (_what, body, message) => {
     await expect(send(body)).rejects.toMatchObject({

@@ -69,6 +69,18 @@ describe('usage', () => {
     [['runs', 'list', '--limit', '0'], '--limit must be a number from 1 to 100, not "0"'],
     [['runs', 'list', '--limit', '101'], '--limit must be a number from 1 to 100, not "101"'],
     [['runs', 'list', '--status', 'done'], 'unknown status "done"'],
+    [['runs', 'list', '--since', '5'], '--since 5 is not a time; use 2026-11-17T09:30Z'],
+    [['runs', 'list', '--until', 'May 2001'], '--until May 2001 is not a time'],
+    [['runs', 'list', '--text', ''], '--text must not be empty'],
+    [['runs', 'bulk', 'cancel', '--since', '5', '--yes'], '--since 5 is not a time'],
+    [['runs', 'bulk', 'cancel', '--status', 'queued', '--as', 'failed'], 'runs bulk cancel does not take --as'],
+    [['runs', 'bulk', 'retry', '--status', 'paused', '--reason', 'x'], 'runs bulk retry does not take --reason'],
+    [['runs', 'bulk', 'cancel', 'job', '--status', 'queued'], 'runs bulk cancel: unexpected argument "job"'],
+    [
+      ['runs', 'bulk', 'resume', 'bulk_1', '--status', 'queued'],
+      'runs bulk resume does not take --status; the job has',
+    ],
+    [['dead-letters', 'redrive', '--id', 'a', '--all'], 'pass --all, or the messages'],
     [['runs', 'list', 'everything'], 'countersign runs list: unexpected argument "everything"'],
     [['runs', 'show'], 'countersign runs show requires ID'],
     [['runs', 'show', 'INC0010001'], '"INC0010001" is not a run id'],
@@ -371,6 +383,23 @@ test('status has every problem on one screen of 80 by 24, the urgent ones first'
   expect(lines.length).toBeLessThanOrEqual(24);
   expect(lines[0]).toBe('acme  8 problems');
   expect(lines.filter((line) => line.startsWith('! '))).toHaveLength(8);
+});
+
+test('a list without runs names an automation that does not exist, and the nearest one', async () => {
+  const automations = [{ name: 'label-new-issue' }];
+  const body = { runs: [], automations, nextCursor: null };
+  api = await stubApi(() => ({ status: 200, body }));
+  const { stderr, exitCode } = await onTerminal(80, [
+    'runs',
+    'list',
+    '--automation',
+    'label-new-isue',
+    '--url',
+    api.url,
+  ]);
+  expect(exitCode).toBe(0);
+  expect(stderr).toContain('no run matches');
+  expect(stderr).toContain('there is no automation "label-new-isue"; did you mean "label-new-issue"?');
 });
 
 test('the list marks a run whose approval is overdue', async () => {

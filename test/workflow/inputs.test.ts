@@ -76,7 +76,7 @@ describe('the inputs of a workflow', () => {
     const { inputs: _none, ...plain } = workflow;
     expect(checkInputs(plain, {})).toEqual({ values: {} });
     expect(checkInputs(plain, { key: 'a' })).toEqual({
-      problems: [{ path: ['inputs'], message: 'the workflow example takes no inputs; remove them' }],
+      problems: [{ path: ['inputs'], message: 'must be empty: the workflow example takes none' }],
     });
   });
 });

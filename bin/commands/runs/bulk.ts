@@ -7,6 +7,7 @@ import { EXIT, type ExitCode, Failure, UsageError } from '../failure.ts';
 import { resolveBody } from './control.ts';
 import { FILTER_OPTIONS, filterQuery } from './filter-options.ts';
 import { countsText, runTable } from './list.ts';
+import { noteUnknownNames } from './unknown-names.ts';
 
 type BulkResponse = ResponseFrom<'POST /api/v1/runs/bulk'>;
 type Asked = Extract<RequestFor<'POST /api/v1/runs/bulk'>['body'], { action: unknown }>;
@@ -44,6 +45,7 @@ export const runsBulk: Command = {
     const [word, job] = [call.arg(0), call.args[1]];
     const api = call.api();
     if (word === 'resume' || word === 'show') {
+      assertOnly(call, word, []);
       if (job === undefined) throw new UsageError(`countersign runs bulk ${word} requires JOB, e.g. bulk_3f9c2a`);
       const found = await api.call('GET /api/v1/runs/bulk/{job}', { params: { job } });
       return word === 'show' ? printResult(call, found) : resume(call, api, found);
@@ -51,9 +53,29 @@ export const runsBulk: Command = {
     const action = ACTIONS.find((each) => each === word);
     if (!action)
       throw new UsageError(`unknown action "${word}"${didYouMean(word, WORDS) || `; actions: ${WORDS.join(', ')}`}`);
+    if (job !== undefined) throw new UsageError(`countersign runs bulk ${action}: unexpected argument "${job}"`);
+    assertOnly(call, action, [...Object.keys(FILTER_OPTIONS), ...TAKES[action]]);
     return start(call, api, action);
   },
 };
+
+/** The options of each action; a filter that has no effect must not look as if it had one. */
+const TAKES: Record<Action, readonly string[]> = {
+  cancel: ['reason', 'yes'],
+  retry: ['yes'],
+  rerun: ['yes'],
+  resolve: ['reason', 'as', 'write', 'yes'],
+};
+
+function assertOnly(call: Call, word: string, options: readonly string[]): void {
+  const given = Object.keys(runsBulk.options).filter(
+    (name) => call.isSet(name) || call.option(name) !== undefined || call.options(name).length > 0,
+  );
+  const foreign = given.find((name) => !options.includes(name));
+  if (foreign === undefined) return;
+  const why = options.length === 0 ? '; the job has its runs and options' : '';
+  throw new UsageError(`countersign runs bulk ${word} does not take --${foreign}${why}`);
+}
 
 async function start(call: Call, api: Api, action: Action): Promise<ExitCode> {
   const filter = filterQuery(call);
@@ -66,6 +88,7 @@ async function start(call: Call, api: Api, action: Action): Promise<ExitCode> {
   if (!call.json) printPreview(call, printable(found));
   if (found.total === 0) {
     if (call.json) call.printJson(found);
+    else if (found.leftOut === 0) await noteUnknownNames(call.terminal, api, filter);
     return EXIT.ok;
   }
   if (!(await isConfirmed(call, found))) return EXIT.failed;
@@ -80,10 +103,11 @@ function optionsOf(call: Call, action: Action): NonNullable<Asked['options']> {
 }
 
 function printPreview({ terminal }: Call, { sample, total, leftOut, complete, byStatus, action }: Preview): void {
-  for (const line of runTable(terminal, sample)) terminal.print(line);
+  if (total === 0) terminal.note(leftOut === 0 ? 'no run matches' : 'no run that matches can take this action');
+  else for (const line of runTable(terminal, sample)) terminal.print(line);
   if (total > sample.length) terminal.print(`… and ${total - sample.length} more`);
-  terminal.print(`\n${action} ${runsText(total)}: ${countsText({ byStatus })}`);
-  if (leftOut > 0) terminal.print(`${leftOut} more match, but their status does not allow it`);
+  if (total > 0) terminal.print(`\n${action} ${runsText(total)}: ${countsText({ byStatus })}`);
+  if (leftOut > 0) terminal.print(`${leftOut}${total > 0 ? ' more' : ''} match, but their status does not allow it`);
   if (!complete) terminal.print('more runs match than one job takes; repeat the command for the rest, or narrow it');
 }
 

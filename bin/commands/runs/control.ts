@@ -84,16 +84,18 @@ function control<Route extends ControlRoute>(
       const params = { id: runReference(call.arg(0)) };
       const run = await api.call<ControlRoute>(route, { params, body } as RequestFor<ControlRoute>);
       if (call.json) call.printJson(run);
-      else for (const line of resultLines(run)) call.terminal.print(printable(line));
+      else for (const line of resultLines(run, route)) call.terminal.print(printable(line));
       return EXIT.ok;
     },
   };
 }
 
 /** The run, and what was added to it after its end. */
-function resultLines({ runId, status, completedAt, assignee, resolution, rolledBackBy }: RunSummary): string[] {
+function resultLines(run: RunSummary, route: ControlRoute): string[] {
+  const { runId, status, completedAt, assignee, resolution, rolledBackBy } = run;
   const resolved = resolution ? `, resolved as ${resolution.outcome} by ${resolution.actor}` : '';
-  const owner = assignee === null ? '' : `; ${assignee} takes care of it`;
+  const nobody = route.endsWith('/release') ? '; nobody takes care of it' : '';
+  const owner = assignee === null ? nobody : `; ${assignee} takes care of it`;
   return [
     `${runId} is ${status}${resolved}${owner}`,
     ...(completedAt !== null && rolledBackBy !== null

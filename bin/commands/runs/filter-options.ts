@@ -21,6 +21,8 @@ export const FILTER_OPTIONS: Record<string, Option> = {
   text: { value: 'TEXT', description: 'only runs with this text in the title' },
 };
 
+/** Stricter than `Date.parse`, which takes "5" for a day in 2001: a mistyped `5m` must not select every run. */
+const POINT_IN_TIME = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)?)?$/;
 const UNITS_MS: Record<string, number> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /** The filter of a command line, as the API takes it. */
@@ -53,7 +55,8 @@ function timeOf(call: Call, name: string): string | undefined {
   const text = call.option(name);
   if (text === undefined) return undefined;
   const [, count, unit = ''] = /^(\d{1,6})([mhd])$/.exec(text) ?? [];
-  const atMs = count === undefined ? Date.parse(text) : Date.now() - Number(count) * (UNITS_MS[unit] ?? 0);
+  const pointMs = POINT_IN_TIME.test(text) ? Date.parse(text) : Number.NaN;
+  const atMs = count === undefined ? pointMs : Date.now() - Number(count) * (UNITS_MS[unit] ?? 0);
   if (Number.isFinite(atMs)) return new Date(atMs).toISOString();
   throw new UsageError(`--${name} ${text} is not a time; use 2026-11-17T09:30Z, 2026-11-17, 30m, 12h or 7d`);
 }

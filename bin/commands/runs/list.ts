@@ -9,6 +9,7 @@ import { limitOf, noteMore, PAGE_MAX, pagingOptions } from '../paging.ts';
 import { FILTER_OPTIONS, filterQuery } from './filter-options.ts';
 import { shortRunIds } from './find-run.ts';
 import { RUN_STATUSES, statusCell } from './run-status.ts';
+import { noteUnknownNames } from './unknown-names.ts';
 
 const LIMIT_DEFAULT = 25;
 /** A search compares 5,000 titles, or other fields of 100 runs, with each request. */
@@ -27,7 +28,10 @@ export const runsList: Command = {
   async run(call) {
     const page = await readRuns(call);
     if (call.json) call.printJson(page);
-    else printRuns(call, printable(page));
+    else {
+      printRuns(call, printable(page));
+      if (page.runs.length === 0) await noteUnknownNames(call.terminal, call.api(), filterQuery(call));
+    }
     return EXIT.ok;
   },
 };
