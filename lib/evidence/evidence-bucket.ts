@@ -83,7 +83,7 @@ export class EvidenceBucket extends Construct {
     });
     exports.writableBy(seal, 'siem', 'artifacts', 'output');
     // The output of commands that could not be written when they completed.
-    runTable.allow(seal, ['Query', 'GetItem', 'PutItem'], ['OUT']);
+    runTable.allow(seal, ['Query', 'GetItem'], ['OUT']);
     this.allowSigning(seal);
     new CfnOutput(Stack.of(this), 'EvidenceBucketName', { value: this.bucket.bucketName });
     new CfnOutput(Stack.of(this), 'SigningKeyArn', { value: this.signing.SIGNING_KEY_ARN });

@@ -46,7 +46,7 @@ describe('runs list', () => {
     const { exitCode, stdout } = await countersign(['runs', 'list'], { COUNTERSIGN_URL: host.url });
     const [head, ...rows] = stdout.trimEnd().split('\n');
     expect(exitCode).toBe(0);
-    expect(head).toMatch(/^RUN +STATUS +ACCEPTED +TOOK +AUTOMATION +SUBJECT +TITLE$/);
+    expect(head).toMatch(/^RUN +STATUS +ERROR +ACCEPTED +TOOK +AUTOMATION +SUBJECT +TITLE$/);
     expect(rows.map((row) => row.split(/ {2,}/)[0])).toEqual(newestFirst());
     expect(rows.at(-1)).toMatch(
       / {2}succeeded .*T.*Z .*triage-incident {2}servicenow:acme:INC\d+ +Orders database is slow$/,
@@ -127,7 +127,7 @@ describe('runs list', () => {
     const { lines } = await onTerminal(100, ['runs', 'list', '--url', host.url]);
     expect(lines).toHaveLength(6);
     expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(100);
-    expect(lines.at(-1)).toMatch(new RegExp(`^${triaged.slice(0, 12)} +succeeded +(now|\\d+[smh]) `));
+    expect(lines.at(-1)).toMatch(new RegExp(`^${triaged.slice(0, 12)} +succeeded +- +(now|\\d+[smh]) `));
   });
 });
 
@@ -356,7 +356,9 @@ describe('approvals', () => {
     expect((await cli('runs', 'assign', failed)).stdout).toContain('olivia takes care of it');
     const taken = await cli('runs', 'assign', failed, '--key', 'local-member-key');
     expect(taken).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('olivia takes care of this run') });
-    expect((await cli('runs', 'release', failed)).stdout).toBe(`${failed} is failed_terminal\n`);
+    expect((await cli('runs', 'release', failed)).stdout).toBe(
+      `${failed} is failed_terminal; nobody takes care of it\n`,
+    );
     const unclear = await cli('runs', 'resolve', failed, '--as', 'succeded', '--reason', 'x');
     expect(unclear).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('did you mean "succeeded"?') });
     const resolve = ['runs', 'resolve', failed, '--as', 'failed', '--reason', 'the incident is gone'];

@@ -102,7 +102,7 @@ test('an automation runs the published version and shows its author', async () =
     lines: ['published triage-incident version 2', 'triage-incident uses it within 60 s'],
   });
   const again = await countersign('workflow', 'publish', path);
-  expect(again.lines).toEqual(['published triage-incident version 2']);
+  expect(again.lines).toEqual(['triage-incident version 2 has this content; nothing was published']);
   const { body } = await host.api<{ versions: unknown[] }>('/workflows/triage-incident');
   expect(body.versions).toMatchObject([{ version: 2, author: 'olivia', steps: 1 }, { version: 1 }]);
 

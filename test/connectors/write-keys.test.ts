@@ -156,7 +156,17 @@ const KEYS: [tool: string, input: object, key: string, fields: string][] = [
   ],
 ];
 
-it.each(KEYS)('%s has the key of its receipts', (tool, input, key, fields) => {
+/** A command names where it runs: it has no connection, and so no instance. */
+const KEYS_WITHOUT_INSTANCE: typeof KEYS = [
+  [
+    'agent.command',
+    { command: '/usr/bin/systemctl', args: ['restart', 'db'], environment: 'staging', segment: 'vpc-a' },
+    'agent:command:staging:vpc-a:/usr/bin/systemctl',
+    '{"args":["restart","db"],"command":"/usr/bin/systemctl","environment":"staging","profile":"staging-standard","segment":"vpc-a","timeoutSeconds":60}',
+  ],
+];
+
+it.each([...KEYS, ...KEYS_WITHOUT_INSTANCE])('%s has the key of its receipts', (tool, input, key, fields) => {
   const operation = findOperation(tool);
   const proposal = operation?.propose(operation.parse(input), 'acme');
   expect(proposal?.key).toBe(`${key}:${createHash('sha256').update(fields).digest('hex')}`);
@@ -169,5 +179,5 @@ it.each(KEYS)('%s of another instance is another write', (tool, input) => {
 });
 
 it('this table has the key of every tool', () => {
-  expect([...new Set(KEYS.map(([tool]) => tool))].sort()).toEqual(toolNames().sort());
+  expect([...new Set([...KEYS, ...KEYS_WITHOUT_INSTANCE].map(([tool]) => tool))].sort()).toEqual(toolNames().sort());
 });

@@ -313,6 +313,7 @@ const withoutQuestion = (text: string, asked: readonly string[]) =>
 
 const rowsOf = async (tenant: string) =>
   (await rows(host))
-    .filter(({ where }) => where.includes(`#${tenant}`))
+    // The sweeper writes what it found whenever it sweeps.
+    .filter(({ where }) => where.includes(`#${tenant}`) && !where.includes('SWEEP#'))
     .map(({ where, text }) => `${where}: ${text}`)
     .sort();

@@ -15,6 +15,7 @@ import { HOST_CREDENTIALS } from '../../local/aws/aws-endpoint.ts';
 import { LOCAL_SLACK_SIGNING_SECRET } from '../../local/host/seed.ts';
 import { TEAM } from '../../local/simulators/slack/workspace.ts';
 import type { Assembly } from '../../local/template/synthesize.ts';
+import { ask, enrolledAgent, publishCommand, startCommand } from './agent-story.ts';
 import { Approvers, SLACK } from './approvers.ts';
 import { publish } from './definitions.ts';
 import { incident } from './deliveries.ts';
@@ -38,12 +39,14 @@ interface Statement {
 function withoutPutOf(rows: string, functionStart: string): (assembly: Assembly) => Assembly {
   return (assembly) => {
     const template = structuredClone(assembly.template);
-    const policies = Object.entries(template.Resources ?? {}).filter(
-      ([logicalId, { Type }]) => Type === 'AWS::IAM::Policy' && logicalId.startsWith(functionStart),
+    const roles = Object.entries(template.Resources ?? {}).filter(
+      ([logicalId, { Type }]) => Type === 'AWS::IAM::Role' && logicalId.startsWith(functionStart),
     );
-    const statements = policies.flatMap(
-      ([, { Properties = {} }]) => (Properties.PolicyDocument as { Statement: Statement[] }).Statement,
-    );
+    const statements = roles
+      .flatMap(
+        ([, { Properties = {} }]) => (Properties.Policies ?? []) as { PolicyDocument: { Statement: Statement[] } }[],
+      )
+      .flatMap(({ PolicyDocument }) => PolicyDocument.Statement);
     const puts = statements.filter(({ Action }) => [Action].flat().includes('dynamodb:PutItem'));
     const conditions = puts.flatMap(({ Condition }) => Condition?.['ForAllValues:StringLike'] ?? []);
     const before = JSON.stringify(conditions);
@@ -91,6 +94,9 @@ const KNOWN: { role?: string; action: string; reason: string }[] = [
     action: 'dynamodb:GetItem',
     reason: 'idempotency records: read after a lost reply, as by intake',
   },
+  { role: 'AgentApiWork', action: 'dynamodb:UpdateItem', reason: 'slots: a result can end a run, as for ApiControl' },
+  { role: 'AgentApiWork', action: 'dynamodb:DeleteItem', reason: 'the same' },
+  { role: 'AgentApiWork', action: 'dynamodb:Query', reason: 'the same: the next run that waits for the slot' },
   { role: 'SweepSweeper', action: 'dynamodb:GetItem', reason: 'the same, for a slot of a schedule' },
 ];
 
@@ -115,6 +121,7 @@ it('no role has a grant that the whole path, including its failures, does not ne
   await actionsOnManyRuns();
   await deadLetters();
   await exportsThatFail();
+  await commandsOfAgents();
   const unused = await host.unusedGrants();
   const unexplained = unused.filter(
     ({ role, action }) => !KNOWN.some((known) => known.action === action && role.startsWith(known.role ?? '')),
@@ -163,8 +170,9 @@ async function runsThatPeopleStart(): Promise<void> {
   await own('PUT', '/schedules/hourly', { automation: 'label-now', rate: '1 hour' });
   await host.advance(61_000);
   const { runId } = await own('POST', '/runs', { workflow: { name: 'label-now' } }, { 'idempotency-key': 'one' });
-  await own('POST', '/automations/label-now/run');
+  // Before the next run, which would otherwise sometimes be the one that makes the identical write.
   await host.letTimePassUntil([runId], isSealed);
+  await own('POST', '/automations/label-now/run');
   await own('POST', `/runs/${runId}/replay`, { step: 'label' });
   await own('POST', `/runs/${runId.slice(0, -1)}/rerun`);
   const { planHash } = await own('POST', '/workflows/simulate', { workflow: { name: 'label-now' }, save: true });
@@ -186,6 +194,45 @@ async function runsThatPeopleStart(): Promise<void> {
   await own('GET', '/status');
   await own('GET', '/doctor');
   await own('GET', `/runs/${runId.slice(0, -1)}/evidence`);
+}
+
+/** Last, because its policies replace those of the other parts. */
+async function commandsOfAgents(): Promise<void> {
+  await publishCommand(host);
+  const agent = await enrolledAgent(host, 'one');
+  await ask(host, 'GET', '/agents');
+  await ask(host, 'GET', '/agents/one');
+  const { token: spare } = await ask<{ token: string }>(host, 'POST', '/enrolment-tokens', {
+    body: { name: 'two', environments: ['dev'] },
+  });
+  expect(spare).not.toBe('');
+  await ask(host, 'GET', '/enrolment-tokens');
+  await ask(host, 'GET', '/profiles/dev-flex');
+  await ask(host, 'PUT', '/profiles/dev-flex', { body: { allow: [], deny: [{ executable: '/sbin/reboot' }] } });
+  const runId = await startCommand(host);
+  const statement = await agent.take();
+  await agent.print(statement, 0, 'up\n');
+  await agent.sync([statement]);
+  await ask(host, 'GET', `/runs/${runId}/steps/restart/output?since=0`);
+  await agent.complete(statement, 1);
+  await host.waitForRun(runId);
+  await host.fault({ function: 'AgentApiWork', service: 's3', operation: 'PutObject', times: 'always', kind: 'error' });
+  const later = await startCommand(host);
+  const second = await agent.take();
+  await agent.print(second, 0, 'once\n');
+  await agent.complete(second, 1);
+  await host.clearFaults();
+  await host.waitForRun(later);
+  await host.advance(60_000);
+  await host.sweep();
+  await host.idle();
+  await host.advance(8 * 24 * 3_600_000);
+  await ask(host, 'GET', `/runs/${later}/steps/restart/output?since=0`);
+  await agent.registerAgain();
+  await ask(host, 'POST', '/agents/one/drain', { body: { reason: 'patches' } });
+  await agent.sync();
+  await ask(host, 'POST', '/agents/one/resume');
+  await ask(host, 'DELETE', '/agents/one');
 }
 
 async function actionsOnManyRuns(): Promise<void> {
