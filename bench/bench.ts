@@ -14,6 +14,7 @@ import { tablesOf } from '../local/dynamodb/tables.ts';
 import { type Host, startHost } from '../local/host/host.ts';
 import { type Assembly, synthesize } from '../local/template/synthesize.ts';
 import { byTest } from '../test/fakes/by-test.ts';
+import { agentFigures } from './agents.ts';
 import { decisionToStepMs } from './approvals.ts';
 import { cliStart } from './cli-start.ts';
 import { policyDecisionMs } from './policy.ts';
@@ -30,6 +31,8 @@ const { values: options } = parseArgs({
     sequential: { type: 'string', default: '200' },
     concurrency: { type: 'string', default: '32' },
     listed: { type: 'string', default: '100000' },
+    /** Only the figures of agents. */
+    agents: { type: 'boolean', default: false },
   },
 });
 const RUNS = Number(options.runs);
@@ -42,6 +45,20 @@ const WORKFLOW_SIZES = [5, 50, 500];
 const WAIT_MAX_MS = 15 * 60_000;
 /** The functions between the webhook and the last commit of a run. Sealing and reading runs are not included. */
 const PATH_FUNCTIONS = /^(Intake|Worker)/;
+
+/** A command of an agent that prints a line. Policy allows every write. */
+async function agentsOnly() {
+  const dataFolder = mkdtempSync(join(tmpdir(), 'countersign-bench-'));
+  const host = await startHost({ port: 0, dataFolder, log: () => {}, assembly: await withoutExports(dataFolder) });
+  try {
+    await new Bench(host).defineAgentCommand();
+    print('one agent with 20 commands, then 200 simulated agents');
+    report({ ...(await agentFigures(host, join(dataFolder, 'bench-agent'))) });
+  } finally {
+    await host.stop();
+    rmSync(dataFolder, { recursive: true, force: true });
+  }
+}
 
 const print = (text: string) => process.stderr.write(`${text}\n`);
 
@@ -143,6 +160,29 @@ class Bench {
     }
     client.destroy();
     // Functions cache definitions for a minute.
+    await this.#control('POST', 'clock', { advanceSeconds: 61 });
+  }
+
+  async defineAgentCommand(): Promise<void> {
+    const table = String(tablesOf(this.#host.stack)[0]?.ref);
+    const client = new DynamoDBClient({
+      endpoint: this.#host.awsEndpointUrl,
+      region: REGION,
+      credentials: HOST_CREDENTIALS,
+    });
+    const definitions = new DynamoDefinitions(client, table);
+    const command = { command: '/bin/echo', args: ['hello'], environment: 'dev', capabilities: ['bench'] };
+    const steps = [{ id: 'run', tool: 'agent.command', with: command }];
+    const name = 'bench-agent';
+    await definitions.publishWorkflow('acme', Workflow.parse({ name, steps }), 1, byTest());
+    const trigger = { source: 'manual' as const };
+    const automation = { name, enabled: true, workspace: 'default', trigger, workflow: { name, version: 1 } };
+    await definitions.saveAutomation('acme', automation, byTest());
+    const files = {
+      'bench.cedar': '@id("bench") @reason("bench") permit (principal, action == Action::"execute", resource);',
+    };
+    await definitions.savePolicies('acme', { engine: 'cedar', files }, byTest());
+    client.destroy();
     await this.#control('POST', 'clock', { advanceSeconds: 61 });
   }
 
@@ -333,4 +373,4 @@ function report(figures: Record<string, unknown>): void {
   }
 }
 
-await main();
+await (options.agents ? agentsOnly() : main());
