@@ -72,6 +72,10 @@ export class BulkJobInvariants {
     this.#jobs.set(jobId, { ...job, results });
   }
 
+  #hasBeenActedOn(runId: string): boolean {
+    return [...this.#acted].some((each) => each.endsWith(` ${runId}`));
+  }
+
   /** No work is left. */
   checkFinished(): void {
     for (const [person, jobId] of this.#confirmed) {
@@ -80,8 +84,9 @@ export class BulkJobInvariants {
       if (job.results.length < job.runs.length) this.#report('every bulk job can be finished', jobId);
       for (const { runId, outcome } of job.results) {
         const hasActed = this.#acted.has(`${person} ${runId}`);
-        // Somebody else may have canceled the run before.
-        const isWrong = hasActed ? outcome === 'refused' : outcome === 'done' && job.action !== 'cancel';
+        // Somebody else may have canceled the run before, or another job may have resolved it in the same way.
+        const isMade = job.action === 'cancel' || (job.action === 'resolve' && this.#hasBeenActedOn(runId));
+        const isWrong = hasActed ? outcome === 'refused' : outcome === 'done' && !isMade;
         if (isWrong) this.#report('the results of a bulk job say what happened', `${jobId}, ${runId}: ${outcome}`);
       }
     }
