@@ -13,9 +13,9 @@ import { DynamoDefinitions } from '../pipeline/dynamo-definitions.ts';
 import { DynamoRunStore } from '../run/dynamo/dynamo-run-store.ts';
 import { SlackCards } from '../slack/card/slack-cards.ts';
 import { SlackDigests } from '../slack/digest/slack-digests.ts';
-import { DynamoDigestStore } from './dynamo-digest-store.ts';
+import { DynamoDigestStore } from './digest/dynamo-digest-store.ts';
+import { postDigest } from './digest/post-digest.ts';
 import { PublishDecisionEnvironment } from './environment.ts';
-import { postDigest } from './post-digest.ts';
 import { publishDecision } from './publish-decision.ts';
 import { SfnTaskTokens } from './sfn-task-tokens.ts';
 

@@ -1,6 +1,6 @@
 import { type ApprovalStatus, isOpen } from '../run/approval.ts';
 import type { RunStore } from '../run/run-store.ts';
-import { closeDigestOf, type DigestCloser } from './close-digest.ts';
+import { closeDigestOf, type DigestCloser } from './digest/close-digest.ts';
 import type { Cards } from './wait-for-decision.ts';
 
 /** Wakes the execution that waits with this token. A token that nothing waits with is ignored. */

@@ -23,7 +23,7 @@ import { fail, PROBES_MAX, settleReceipt, succeed } from '../run-changes/step-en
 import { ownReceipt } from '../run-changes/step-receipt.ts';
 import { startReadySteps, startStep } from './2-start-ready-steps.ts';
 import { claimStep, isOpenWrite } from './4-claim-step.ts';
-import { endAssignment } from './end-assignment.ts';
+import { endAssignment } from './agent/end-assignment.ts';
 import { startRun } from './start-run.ts';
 import type { ClaimedStep, Claims, Worker } from './worker.ts';
 

@@ -2,7 +2,7 @@ import type { ErrorCode, RecordedError } from '../run/errors.ts';
 import type { UnassignedBecause } from '../run/events/agent-events.ts';
 import { isAgentTool, type LeaseTimes } from '../run/lease.ts';
 import type { CommandRecord, Cost, Reversal, TouchedState, WriteResult } from '../run/receipt.ts';
-import { agentExecutor } from './agent-executor.ts';
+import { agentExecutor } from './agent/agent-executor.ts';
 import { inProcessExecutor } from './in-process-executor.ts';
 import type { ClaimedStep, Worker } from './worker.ts';
 

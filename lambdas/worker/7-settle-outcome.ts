@@ -11,7 +11,7 @@ import { fail, PROBES_MAX, scheduleRetry, settleReceipt, succeed } from '../run-
 import { receiptOf } from '../run-changes/step-receipt.ts';
 import type { StepOutcome } from './5-executor.ts';
 import type { Reporter } from './6-report-outcome.ts';
-import { settleUnassigned } from './settle-unassigned.ts';
+import { settleUnassigned } from './agent/settle-unassigned.ts';
 import type { ClaimedStep } from './worker.ts';
 
 type Failure = Exclude<StepOutcome, { kind: 'done' | 'unassigned' }>;

@@ -12,7 +12,7 @@ import { isoNow } from '../../lambdas/entry/ports.ts';
 import { CountingIds } from '../fakes/counting-ids.ts';
 import { MemoryAgentChanges } from '../fakes/memory-agent-changes.ts';
 import { MemoryOutput, MemoryOutputArchive } from '../fakes/memory-output.ts';
-import { AgentWorkshop, RESTART } from '../worker/agent-workshop.ts';
+import { AgentWorkshop, RESTART } from '../worker/agent/agent-workshop.ts';
 import { type Sent, SignedAgent } from './signed-agent.ts';
 
 const WORKFLOW = `

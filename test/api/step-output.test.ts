@@ -5,7 +5,7 @@ import { outputRoutes } from '../../lambdas/api/contract/runs.ts';
 import { handleRuns } from '../../lambdas/api/runs/runs.ts';
 import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
 import { outputPorts } from '../fakes/memory-output.ts';
-import { AgentWorkshop, RESTART, type TestAgent } from '../worker/agent-workshop.ts';
+import { AgentWorkshop, RESTART, type TestAgent } from '../worker/agent/agent-workshop.ts';
 import { eventFor } from './every-route.ts';
 
 const WORKFLOW = `

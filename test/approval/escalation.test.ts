@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import { noDigests } from '../../lambdas/approval/digest-store.ts';
+import { noDigests } from '../../lambdas/approval/digest/digest-store.ts';
+import type { DigestMessages } from '../../lambdas/approval/digest/post-digest.ts';
 import type { EscalationStage } from '../../lambdas/approval/environment.ts';
-import type { DigestMessages } from '../../lambdas/approval/post-digest.ts';
 import { publishDecision } from '../../lambdas/approval/publish-decision.ts';
 import { ApprovalClosed, type Cards, waitForDecision } from '../../lambdas/approval/wait-for-decision.ts';
 import { type Approval, isOpen } from '../../lambdas/run/approval.ts';

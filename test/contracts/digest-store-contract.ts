@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { type DigestStore, noDigests } from '../../lambdas/approval/digest-store.ts';
+import { type DigestStore, noDigests } from '../../lambdas/approval/digest/digest-store.ts';
 import { newOutboxEntry } from '../../lambdas/outbox/outbox.ts';
 import type { RunStore } from '../../lambdas/run/run-store.ts';
 import { STORY_BEGINS_AT as AT } from '../fakes/fake-clock.ts';

@@ -6,7 +6,7 @@ import { DynamoOutputStore } from '../../lambdas/agents/dynamo-output-store.ts';
 import { DynamoAgentChanges } from '../../lambdas/api/agents/dynamo-agent-changes.ts';
 import { DynamoApiKeys } from '../../lambdas/api/authorizer/dynamo-api-keys.ts';
 import { DynamoBulkJobs } from '../../lambdas/api/bulk/dynamo-bulk-jobs.ts';
-import { DynamoDigestStore } from '../../lambdas/approval/dynamo-digest-store.ts';
+import { DynamoDigestStore } from '../../lambdas/approval/digest/dynamo-digest-store.ts';
 import { DynamoDefinitions } from '../../lambdas/pipeline/dynamo-definitions.ts';
 import { DynamoPlanStore } from '../../lambdas/plan/dynamo-plan-store.ts';
 import type { Commit } from '../../lambdas/run/commit.ts';

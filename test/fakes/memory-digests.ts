@@ -1,4 +1,4 @@
-import { changedDigests, type DigestState, type DigestStore } from '../../lambdas/approval/digest-store.ts';
+import { changedDigests, type DigestState, type DigestStore } from '../../lambdas/approval/digest/digest-store.ts';
 import type { OutboxEntry } from '../../lambdas/outbox/outbox.ts';
 import { MemoryRows, transact, write } from './memory-rows.ts';
 import { type Passage, undisturbed } from './passage.ts';

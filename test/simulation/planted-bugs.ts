@@ -31,13 +31,13 @@ const VOTES = 'lambdas/approval/votes.ts';
 const RESOLVE = 'lambdas/run-changes/resolve-run.ts';
 const ROLL_BACK_ENDED = 'lambdas/run-changes/rollback-ended-run.ts';
 const CHECK_PLAN = 'lambdas/proposal/check-plan.ts';
-const DIGEST = 'lambdas/approval/post-digest.ts';
-const COLLECT = 'lambdas/approval/collect-overdue.ts';
+const DIGEST = 'lambdas/approval/digest/post-digest.ts';
+const COLLECT = 'lambdas/approval/digest/collect-overdue.ts';
 const ACT_ON_RUN = 'lambdas/api/bulk/act-on-run.ts';
 const STORE = 'test/fakes/memory-run-store.ts';
 const OVERDUE = 'overdue-together';
-const ACKNOWLEDGE = 'lambdas/worker/acknowledge-assignment.ts';
-const END_ASSIGNMENT = 'lambdas/worker/end-assignment.ts';
+const ACKNOWLEDGE = 'lambdas/worker/agent/acknowledge-assignment.ts';
+const END_ASSIGNMENT = 'lambdas/worker/agent/end-assignment.ts';
 const CHECK_COMMAND = 'lambdas/proposal/check-command.ts';
 const AGENTS = 'agent-command,agent-approved,agent-undone,agent-parallel,agent-pauses';
 
@@ -992,7 +992,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     edits: [
       { file: REPORT, find: ' && now.leaseVersion === leaseVersion', replace: '' },
       {
-        file: 'lambdas/worker/complete-assignment.ts',
+        file: 'lambdas/worker/agent/complete-assignment.ts',
         find: "if (assignment.status === 'acknowledged') {",
         replace: 'if (assignment.acknowledgedAt !== undefined) {',
       },

@@ -1,6 +1,6 @@
 import { type AgentRegistry, noHints } from '../../lambdas/agents/agent-registry.ts';
 import type { BulkJobs } from '../../lambdas/api/bulk/bulk-job.ts';
-import type { DigestStore } from '../../lambdas/approval/digest-store.ts';
+import type { DigestStore } from '../../lambdas/approval/digest/digest-store.ts';
 import type { TaskTokens } from '../../lambdas/approval/publish-decision.ts';
 import type { Cards } from '../../lambdas/approval/wait-for-decision.ts';
 import type { Connections } from '../../lambdas/connectors/connections.ts';

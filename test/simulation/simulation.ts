@@ -1,4 +1,4 @@
-import type { DigestRequest } from '../../lambdas/approval/post-digest.ts';
+import type { DigestRequest } from '../../lambdas/approval/digest/post-digest.ts';
 import type { Run } from '../../lambdas/run/run.ts';
 import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
 import { CountingIds } from '../fakes/counting-ids.ts';

@@ -4,10 +4,10 @@ import { type ArchivePorts, appendOutput, finishOutput } from '../../agents/stor
 import { type HttpEvent, type HttpResponse, Problem } from '../../entry/http.ts';
 import { METRICS, type Metrics } from '../../entry/metrics.ts';
 import { isoNow } from '../../entry/ports.ts';
-import { acknowledgeAssignment } from '../../worker/acknowledge-assignment.ts';
-import { type AgentPorts, assignmentOf } from '../../worker/agent-ports.ts';
-import { completeAssignment } from '../../worker/complete-assignment.ts';
-import { syncAgent } from '../../worker/sync-agent.ts';
+import { acknowledgeAssignment } from '../../worker/agent/acknowledge-assignment.ts';
+import { type AgentPorts, assignmentOf } from '../../worker/agent/agent-ports.ts';
+import { completeAssignment } from '../../worker/agent/complete-assignment.ts';
+import { syncAgent } from '../../worker/agent/sync-agent.ts';
 import { agentWorkRoutes } from '../contract/agents.ts';
 import { routeKey } from '../contract/route.ts';
 import { router } from '../router.ts';

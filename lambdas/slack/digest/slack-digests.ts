@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { Digest, DigestMessages } from '../../approval/post-digest.ts';
+import type { Digest, DigestMessages } from '../../approval/digest/post-digest.ts';
 import { type Connections, openIfDefined } from '../../connectors/connections.ts';
 import { type Access, markOf } from '../../connectors/connector.ts';
 import { slack } from '../../connectors/slack/client.ts';

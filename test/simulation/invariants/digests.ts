@@ -1,4 +1,4 @@
-import type { DigestClaim, DigestState } from '../../../lambdas/approval/digest-store.ts';
+import type { DigestClaim, DigestState } from '../../../lambdas/approval/digest/digest-store.ts';
 import { markOf } from '../../../lambdas/connectors/connector.ts';
 import { type Approval, isOpen } from '../../../lambdas/run/approval.ts';
 import type { TargetRequest } from '../simulated-targets.ts';

@@ -1,10 +1,10 @@
-import { recordedError } from '../run/errors.ts';
-import { later } from '../run/lease.ts';
-import type { RunDraft } from '../run/run-draft.ts';
-import { factsOf } from '../run/step.ts';
-import { fail, settleReceipt } from '../run-changes/step-endings.ts';
-import type { StepOutcome } from './5-executor.ts';
-import type { ClaimedStep } from './worker.ts';
+import { recordedError } from '../../run/errors.ts';
+import { later } from '../../run/lease.ts';
+import type { RunDraft } from '../../run/run-draft.ts';
+import { factsOf } from '../../run/step.ts';
+import { fail, settleReceipt } from '../../run-changes/step-endings.ts';
+import type { StepOutcome } from '../5-executor.ts';
+import type { ClaimedStep } from '../worker.ts';
 
 type Unassigned = Extract<StepOutcome, { kind: 'unassigned' }>;
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { Approval } from '../../lambdas/run/approval.ts';
+import type { Approval } from '../../../lambdas/run/approval.ts';
 import { MINUTE_MS, OverdueWorld } from './overdue-world.ts';
 
 let world: OverdueWorld;

@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { later } from '../../lambdas/run/lease.ts';
-import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
+import { later } from '../../../lambdas/run/lease.ts';
+import type { StepMessage } from '../../../lambdas/run-changes/step-queue.ts';
+import { needsApproval } from '../governed-workshop.ts';
+import { eventTypes, statuses } from '../workshop.ts';
 import { AgentWorkshop, RESTART, SHA, type TestAgent } from './agent-workshop.ts';
-import { needsApproval } from './governed-workshop.ts';
-import { eventTypes, statuses } from './workshop.ts';
 
 const DEV = `command: ${RESTART}, args: [restart, web], environment: dev`;
 const UNDOABLE = `${DEV}, rollback: { command: /opt/undo, args: [web] }`;

@@ -1,16 +1,16 @@
 import type * as z from 'zod';
-import type { AcknowledgeAssignment, AgentCaller } from '../agents/agent-requests.ts';
-import type { Assignment } from '../agents/assignment.ts';
-import type { AckRequest, AckResponse } from '../agents/protocol.ts';
-import { agentsAreEnabled } from '../run/caps.ts';
-import type { ErrorCode } from '../run/errors.ts';
-import { AGENT_HOLDS_MS, later } from '../run/lease.ts';
-import { isTerminal } from '../run/run.ts';
-import type { AssignedStep, RunningStep } from '../run/step.ts';
-import { draftAndCommit, loadState } from '../run-changes/commit-run.ts';
-import { concludeRun } from '../run-changes/conclude-run.ts';
-import type { RunState } from '../run-changes/run-changer.ts';
-import { reportOutcome } from './6-report-outcome.ts';
+import type { AcknowledgeAssignment, AgentCaller } from '../../agents/agent-requests.ts';
+import type { Assignment } from '../../agents/assignment.ts';
+import type { AckRequest, AckResponse } from '../../agents/protocol.ts';
+import { agentsAreEnabled } from '../../run/caps.ts';
+import type { ErrorCode } from '../../run/errors.ts';
+import { AGENT_HOLDS_MS, later } from '../../run/lease.ts';
+import { isTerminal } from '../../run/run.ts';
+import type { AssignedStep, RunningStep } from '../../run/step.ts';
+import { draftAndCommit, loadState } from '../../run-changes/commit-run.ts';
+import { concludeRun } from '../../run-changes/conclude-run.ts';
+import type { RunState } from '../../run-changes/run-changer.ts';
+import { reportOutcome } from '../6-report-outcome.ts';
 import { type AgentPorts, assignmentOf, freeSlot, holdSlot } from './agent-ports.ts';
 import { countAssignment } from './count-assignment.ts';
 

@@ -1,11 +1,11 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { systemPause } from '../entry/system.ts';
-import type { OutboxEntry } from '../outbox/outbox.ts';
-import { ROW_IS_NEW, revisionIs } from '../run/dynamo/dynamo-conditions.ts';
-import { outboxItem, toItem } from '../run/dynamo/dynamo-items.ts';
-import * as keys from '../run/dynamo/dynamo-keys.ts';
-import { DynamoRows } from '../run/dynamo/dynamo-rows.ts';
-import type { Pause } from '../run/dynamo/dynamo-transactions.ts';
+import { systemPause } from '../../entry/system.ts';
+import type { OutboxEntry } from '../../outbox/outbox.ts';
+import { ROW_IS_NEW, revisionIs } from '../../run/dynamo/dynamo-conditions.ts';
+import { outboxItem, toItem } from '../../run/dynamo/dynamo-items.ts';
+import * as keys from '../../run/dynamo/dynamo-keys.ts';
+import { DynamoRows } from '../../run/dynamo/dynamo-rows.ts';
+import type { Pause } from '../../run/dynamo/dynamo-transactions.ts';
 import { changedDigests, type DigestState, type DigestStore } from './digest-store.ts';
 
 export class DynamoDigestStore implements DigestStore {

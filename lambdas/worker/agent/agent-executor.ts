@@ -1,19 +1,19 @@
-import { type Agent, withAssignment } from '../agents/agent.ts';
-import { allAgents } from '../agents/agent-registry.ts';
-import { ASSIGNMENT_SCHEMA_VERSION, type Assignment, assignmentIdOf } from '../agents/assignment.ts';
-import { AGENT_PROTOCOL_VERSION, type AssignmentStatement } from '../agents/protocol.ts';
-import { selectAgent, whyNobody } from '../agents/select-agent.ts';
-import { signAssignment } from '../agents/sign-assignment.ts';
-import { type AssignedCommand, assignedCommand } from '../connectors/agent/command.ts';
-import { findOperation } from '../connectors/registry.ts';
-import { isoNow } from '../entry/ports.ts';
-import { actionHash } from '../policy/action-hash.ts';
-import { CountersignError } from '../run/errors.ts';
-import { AGENT_HOLDS_MS, AGENT_LEASE, later } from '../run/lease.ts';
-import type { Dispatched, Executor } from './5-executor.ts';
+import { type Agent, withAssignment } from '../../agents/agent.ts';
+import { allAgents } from '../../agents/agent-registry.ts';
+import { ASSIGNMENT_SCHEMA_VERSION, type Assignment, assignmentIdOf } from '../../agents/assignment.ts';
+import { AGENT_PROTOCOL_VERSION, type AssignmentStatement } from '../../agents/protocol.ts';
+import { selectAgent, whyNobody } from '../../agents/select-agent.ts';
+import { signAssignment } from '../../agents/sign-assignment.ts';
+import { type AssignedCommand, assignedCommand } from '../../connectors/agent/command.ts';
+import { findOperation } from '../../connectors/registry.ts';
+import { isoNow } from '../../entry/ports.ts';
+import { actionHash } from '../../policy/action-hash.ts';
+import { CountersignError } from '../../run/errors.ts';
+import { AGENT_HOLDS_MS, AGENT_LEASE, later } from '../../run/lease.ts';
+import type { Dispatched, Executor } from '../5-executor.ts';
+import { watchLease } from '../watch-lease.ts';
+import type { ClaimedStep, Worker } from '../worker.ts';
 import { countAssignment } from './count-assignment.ts';
-import { watchLease } from './watch-lease.ts';
-import type { ClaimedStep, Worker } from './worker.ts';
 
 /** Others change the row of the selected agent: its syncs, and workers that select it, too. */
 const OFFERS_MAX = 5;

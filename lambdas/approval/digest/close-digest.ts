@@ -1,6 +1,6 @@
-import { OutcomeUnknown, TargetRefused } from '../connectors/target-errors.ts';
-import { type Approval, isOpen } from '../run/approval.ts';
-import type { RunStore } from '../run/run-store.ts';
+import { OutcomeUnknown, TargetRefused } from '../../connectors/target-errors.ts';
+import { type Approval, isOpen } from '../../run/approval.ts';
+import type { RunStore } from '../../run/run-store.ts';
 import type { DigestState } from './digest-store.ts';
 import type { Digester } from './post-digest.ts';
 

@@ -1,13 +1,13 @@
-import type { Agent, HeldAssignment } from '../agents/agent.ts';
-import { withAssignment, withoutAssignment } from '../agents/agent.ts';
-import { changeAgent } from '../agents/agent-lifecycle.ts';
-import type { AgentRegistry } from '../agents/agent-registry.ts';
-import type { AgentCaller } from '../agents/agent-requests.ts';
-import { type Assignment, placeOf } from '../agents/assignment.ts';
-import type { Metrics } from '../entry/metrics.ts';
-import { isoNow } from '../entry/ports.ts';
-import { CountersignError } from '../run/errors.ts';
-import type { Reporter } from './6-report-outcome.ts';
+import type { Agent, HeldAssignment } from '../../agents/agent.ts';
+import { withAssignment, withoutAssignment } from '../../agents/agent.ts';
+import { changeAgent } from '../../agents/agent-lifecycle.ts';
+import type { AgentRegistry } from '../../agents/agent-registry.ts';
+import type { AgentCaller } from '../../agents/agent-requests.ts';
+import { type Assignment, placeOf } from '../../agents/assignment.ts';
+import type { Metrics } from '../../entry/metrics.ts';
+import { isoNow } from '../../entry/ports.ts';
+import { CountersignError } from '../../run/errors.ts';
+import type { Reporter } from '../6-report-outcome.ts';
 
 /** The ports of the requests that agents send: sync-agent.ts, acknowledge-assignment.ts, complete-assignment.ts. */
 export type AgentPorts = Reporter & { agents: AgentRegistry; metrics?: Metrics };

@@ -1,18 +1,18 @@
-import { type Digester, postDigest } from '../../lambdas/approval/post-digest.ts';
-import { newOutboxEntry, type OutboxEntry } from '../../lambdas/outbox/outbox.ts';
-import { type Approval, runIdOf } from '../../lambdas/run/approval.ts';
-import type { TenantSettings } from '../../lambdas/run/caps.ts';
-import { later } from '../../lambdas/run/lease.ts';
-import { SlackDigests } from '../../lambdas/slack/digest/slack-digests.ts';
-import { CountingIds } from '../fakes/counting-ids.ts';
-import { FakeClock } from '../fakes/fake-clock.ts';
-import type { SlackMessage } from '../fakes/fake-slack.ts';
-import { FakeTargets } from '../fakes/fake-targets.ts';
-import { MemoryConnections } from '../fakes/memory-connections.ts';
-import { MemoryDigests } from '../fakes/memory-digests.ts';
-import { MemoryLog } from '../fakes/memory-log.ts';
-import { MemoryRows } from '../fakes/memory-rows.ts';
-import { approvalOf, PEOPLE } from '../slack/approvals.ts';
+import { type Digester, postDigest } from '../../../lambdas/approval/digest/post-digest.ts';
+import { newOutboxEntry, type OutboxEntry } from '../../../lambdas/outbox/outbox.ts';
+import { type Approval, runIdOf } from '../../../lambdas/run/approval.ts';
+import type { TenantSettings } from '../../../lambdas/run/caps.ts';
+import { later } from '../../../lambdas/run/lease.ts';
+import { SlackDigests } from '../../../lambdas/slack/digest/slack-digests.ts';
+import { CountingIds } from '../../fakes/counting-ids.ts';
+import { FakeClock } from '../../fakes/fake-clock.ts';
+import type { SlackMessage } from '../../fakes/fake-slack.ts';
+import { FakeTargets } from '../../fakes/fake-targets.ts';
+import { MemoryConnections } from '../../fakes/memory-connections.ts';
+import { MemoryDigests } from '../../fakes/memory-digests.ts';
+import { MemoryLog } from '../../fakes/memory-log.ts';
+import { MemoryRows } from '../../fakes/memory-rows.ts';
+import { approvalOf, PEOPLE } from '../../slack/approvals.ts';
 
 export const MINUTE_MS = 60_000;
 

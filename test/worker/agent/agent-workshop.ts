@@ -1,8 +1,8 @@
 import { createPublicKey, verify } from 'node:crypto';
-import { type Agent, newAgent } from '../../lambdas/agents/agent.ts';
-import { registerAgent } from '../../lambdas/agents/agent-lifecycle.ts';
-import type { AgentCaller, SyncResult } from '../../lambdas/agents/agent-requests.ts';
-import { ProfileDefinition } from '../../lambdas/agents/profiles.ts';
+import { type Agent, newAgent } from '../../../lambdas/agents/agent.ts';
+import { registerAgent } from '../../../lambdas/agents/agent-lifecycle.ts';
+import type { AgentCaller, SyncResult } from '../../../lambdas/agents/agent-requests.ts';
+import { ProfileDefinition } from '../../../lambdas/agents/profiles.ts';
 import {
   AckRequest,
   ASSIGNMENT_PAYLOAD_TYPE,
@@ -10,15 +10,15 @@ import {
   CompleteRequest,
   HeartbeatRequest,
   RegisterRequest,
-} from '../../lambdas/agents/protocol.ts';
-import { isoNow } from '../../lambdas/entry/ports.ts';
-import { preAuthEncoding } from '../../lambdas/evidence/signing/dsse.ts';
-import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
-import { acknowledgeAssignment } from '../../lambdas/worker/acknowledge-assignment.ts';
-import { completeAssignment } from '../../lambdas/worker/complete-assignment.ts';
-import { syncAgent } from '../../lambdas/worker/sync-agent.ts';
-import { ALLOWED } from '../fakes/fake-policy.ts';
-import { GovernedWorkshop } from './governed-workshop.ts';
+} from '../../../lambdas/agents/protocol.ts';
+import { isoNow } from '../../../lambdas/entry/ports.ts';
+import { preAuthEncoding } from '../../../lambdas/evidence/signing/dsse.ts';
+import type { StepMessage } from '../../../lambdas/run-changes/step-queue.ts';
+import { acknowledgeAssignment } from '../../../lambdas/worker/agent/acknowledge-assignment.ts';
+import { completeAssignment } from '../../../lambdas/worker/agent/complete-assignment.ts';
+import { syncAgent } from '../../../lambdas/worker/agent/sync-agent.ts';
+import { ALLOWED } from '../../fakes/fake-policy.ts';
+import { GovernedWorkshop } from '../governed-workshop.ts';
 
 const TENANT = 'acme';
 export const SHA = 'a'.repeat(64);

@@ -1,4 +1,4 @@
-import { METRICS, type Metrics } from '../entry/metrics.ts';
+import { METRICS, type Metrics } from '../../entry/metrics.ts';
 
 /** `worker_assignments_total` of source 001, 6.1. Agents are no dimension: AWS bills each combination as a metric. */
 export function countAssignment(

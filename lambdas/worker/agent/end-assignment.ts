@@ -1,16 +1,16 @@
-import type { AssignmentStatus } from '../agents/assignment.ts';
-import { reversalOfCommand } from '../connectors/agent/command.ts';
-import { findOperation } from '../connectors/registry.ts';
-import { recordedError } from '../run/errors.ts';
-import type { Reversal } from '../run/receipt.ts';
-import type { RunDraft } from '../run/run-draft.ts';
-import type { RunningStep } from '../run/step.ts';
-import type { RunState } from '../run-changes/run-changer.ts';
-import { ownReceipt } from '../run-changes/step-receipt.ts';
-import type { StepOutcome } from './5-executor.ts';
-import { settleOutcome } from './7-settle-outcome.ts';
+import type { AssignmentStatus } from '../../agents/assignment.ts';
+import { reversalOfCommand } from '../../connectors/agent/command.ts';
+import { findOperation } from '../../connectors/registry.ts';
+import { recordedError } from '../../run/errors.ts';
+import type { Reversal } from '../../run/receipt.ts';
+import type { RunDraft } from '../../run/run-draft.ts';
+import type { RunningStep } from '../../run/step.ts';
+import type { RunState } from '../../run-changes/run-changer.ts';
+import { ownReceipt } from '../../run-changes/step-receipt.ts';
+import type { StepOutcome } from '../5-executor.ts';
+import { settleOutcome } from '../7-settle-outcome.ts';
+import type { Worker } from '../worker.ts';
 import { countAssignment } from './count-assignment.ts';
-import type { Worker } from './worker.ts';
 
 /**
  * The lease of a step that an agent performs has ended. If the agent has not acknowledged it, it has not run the command

@@ -1,7 +1,7 @@
-import { outboxEntryId } from '../outbox/outbox.ts';
-import { type Approval, isOpen, runIdOf } from '../run/approval.ts';
-import { later } from '../run/lease.ts';
-import type { RunStore } from '../run/run-store.ts';
+import { outboxEntryId } from '../../outbox/outbox.ts';
+import { type Approval, isOpen, runIdOf } from '../../run/approval.ts';
+import { later } from '../../run/lease.ts';
+import type { RunStore } from '../../run/run-store.ts';
 import type { DigestState } from './digest-store.ts';
 
 /** A digest has at most this many approvals; further ones wait until some of them are closed. */

@@ -1,5 +1,5 @@
-import type { OutboxEntry } from '../outbox/outbox.ts';
-import type { Lease } from '../run/step.ts';
+import type { OutboxEntry } from '../../outbox/outbox.ts';
+import type { Lease } from '../../run/step.ts';
 
 /** A digest that one invocation is posting. Its number is part of the mark of the message. */
 export interface DigestClaim {
