@@ -1,13 +1,13 @@
 import { Duration, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib';
 import { type CfnRoute, type CfnStage, HttpApi, HttpMethod, type HttpRoute } from 'aws-cdk-lib/aws-apigatewayv2';
 import { HttpLambdaAuthorizer, HttpLambdaResponseType } from 'aws-cdk-lib/aws-apigatewayv2-authorizers';
-import { HttpLambdaIntegration } from 'aws-cdk-lib/aws-apigatewayv2-integrations';
 import { LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
 import { type FunctionGroup, routesOf } from '../lambdas/api/contract/index.ts';
 import { AuthorizerEnvironment } from '../lambdas/api/environment.ts';
 import { OWN_URL } from '../lambdas/entry/oidc-issuer.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
+import { InvokeIntegration, InvokeRole } from './invoke-role.ts';
 import type { ListCursors } from './list-cursors.ts';
 import { NodeFunction, seconds } from './node-function.ts';
 import type { RunTable } from './run-table.ts';
@@ -58,6 +58,7 @@ export class CountersignHttpApi extends Construct {
   /** For environments: the issuers of the stage as JSON. */
   readonly issuers: string;
   readonly #authorizer: HttpLambdaAuthorizer;
+  readonly #invokeRole: InvokeRole;
   readonly #stage: CfnStage;
 
   constructor(scope: Construct, id: string, { bundles, config, runTable, cursors }: HttpApiProps) {
@@ -96,10 +97,13 @@ export class CountersignHttpApi extends Construct {
     // To record when a key was last used.
     runTable.allow(authorize, ['UpdateItem'], ['APIKEY']);
     runTable.allow(authorize, ['PutItem'], ['KEYS']);
+    this.#invokeRole = new InvokeRole(scope, 'HttpApiInvokeRole', 'The HTTP API');
+    this.#invokeRole.allow(authorize);
     // Earlier stacks have an authorizer "ApiKey" with an identity source. An update with an empty list may leave it as it
     // is, so a new authorizer replaces it.
     this.#authorizer = new HttpLambdaAuthorizer('Caller', authorize, {
       responseTypes: [HttpLambdaResponseType.SIMPLE],
+      role: this.#invokeRole,
       // With an identity source, API Gateway would refuse requests without that header: a caller has a key or a token.
       identitySource: [],
       resultsCacheTtl: AUTHORIZATION_CACHED,
@@ -107,11 +111,11 @@ export class CountersignHttpApi extends Construct {
   }
 
   /**
-   * Creates the routes of a function. They share one integration and one permission, so that each further route costs
-   * one CloudFormation resource.
+   * Creates the routes of a function. They share one integration, so that each further route costs one CloudFormation
+   * resource.
    */
   serve(group: FunctionGroup, handler: NodeFunction): void {
-    const integration = new HttpLambdaIntegration(`${group}Integration`, handler, { scopePermissionToRoute: false });
+    const integration = new InvokeIntegration(`${group}Integration`, handler, this.#invokeRole);
     for (const { method, path, right } of routesOf(group)) {
       const withoutKey = right === 'public' || right === 'signed' ? WITHOUT_KEY[right] : undefined;
       const created = this.api.addRoutes({

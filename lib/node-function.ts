@@ -48,7 +48,10 @@ export class NodeFunction<Schema extends z.ZodObject = z.ZodObject> extends Lamb
       retention: RetentionDays.ONE_MONTH,
       removalPolicy: RemovalPolicy.DESTROY,
     });
-    const role = new FunctionRole(scope, `${id}Role`, `${Stack.of(scope).stackName}: ${props.description}`);
+    const role = new InlineRole(scope, `${id}Role`, {
+      service: 'lambda.amazonaws.com',
+      description: `${Stack.of(scope).stackName}: ${props.description}`,
+    });
     super(scope, id, {
       ...(props.name && { functionName: props.name }),
       description: props.description,
@@ -74,13 +77,13 @@ export class NodeFunction<Schema extends z.ZodObject = z.ZodObject> extends Lamb
   }
 }
 
-/** Has its permissions inline: as separate resources they would need a place in the template for each function. */
-class FunctionRole extends Role {
+/** Has its permissions inline: as separate resources they would need a place in the template for each role. */
+export class InlineRole extends Role {
   readonly #permissions: PolicyDocument;
 
-  constructor(scope: Construct, id: string, description: string) {
+  constructor(scope: Construct, id: string, { service, description }: { service: string; description: string }) {
     const permissions = new PolicyDocument();
-    const assumedBy = new ServicePrincipal('lambda.amazonaws.com');
+    const assumedBy = new ServicePrincipal(service);
     super(scope, id, { assumedBy, description, inlinePolicies: { Permissions: permissions } });
     this.#permissions = permissions;
   }

@@ -69,13 +69,13 @@ export class HttpApi {
     const authorizer = route.authorizerId === undefined ? undefined : this.#authorizer(route.authorizerId);
     let context: Record<string, unknown> | undefined;
     if (authorizer) {
-      this.#requirePermission(authorizer.functionArn, `${executeApiRoot(route)}/authorizers/${authorizer.id}`);
+      this.#requirePermission(authorizer, `${executeApiRoot(route)}/authorizers/${authorizer.id}`);
       const authorization = await authorizer.authorize(request, match, routeArn);
       if (authorization.kind === 'unauthorized') return messageReply(401, 'Unauthorized');
       if (authorization.kind === 'forbidden') return messageReply(403, 'Forbidden');
       context = authorization.context;
     }
-    this.#requirePermission(route.functionArn, routeArn);
+    this.#requirePermission(route, routeArn);
     const result = await withinOrUndefined(
       route.timeoutMs,
       this.#options.invoke(route.functionArn, proxyEvent(request, match, context)),
@@ -89,8 +89,12 @@ export class HttpApi {
     return authorizer;
   }
 
-  #requirePermission(functionArn: string, sourceArn: string): void {
-    const decision = this.#options.iam.mayInvoke(functionArn, { principal: 'apigateway.amazonaws.com', sourceArn });
+  #requirePermission(invoked: Pick<HttpRoute, 'functionArn' | 'roleArn'>, sourceArn: string): void {
+    const decision = this.#options.iam.mayInvoke(invoked.functionArn, {
+      principal: 'apigateway.amazonaws.com',
+      sourceArn,
+      roleArn: invoked.roleArn,
+    });
     if (!decision.allowed) throw new Error(decision.message);
   }
 }

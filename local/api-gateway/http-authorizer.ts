@@ -1,7 +1,7 @@
 import type { InvokeFunction } from '../aws/aws.ts';
 import type { ResolvedResource } from '../template/template.ts';
 import { authorizerEvent, type HttpRequest } from './http-events.ts';
-import { functionArnOf, type RouteMatch } from './http-routes.ts';
+import { functionArnOf, optionalText, type RouteMatch } from './http-routes.ts';
 
 export type Authorization =
   | { kind: 'allowed'; context: Record<string, unknown> }
@@ -19,6 +19,7 @@ const SUPPORTED: Record<string, unknown> = {
 export class HttpAuthorizer {
   readonly id: string;
   readonly functionArn: string;
+  readonly roleArn: string | undefined;
   /** Names of headers. */
   readonly #identitySources: string[];
   readonly #logicalId: string;
@@ -32,6 +33,7 @@ export class HttpAuthorizer {
     }
     this.id = ref;
     this.functionArn = functionArnOf(String(properties.AuthorizerUri));
+    this.roleArn = optionalText(properties.AuthorizerCredentialsArn);
     this.#logicalId = logicalId;
     this.#identitySources = [properties.IdentitySource ?? []].flat().map((source) => headerName(String(source)));
     this.#invoke = invoke;

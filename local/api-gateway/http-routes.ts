@@ -7,6 +7,8 @@ export interface HttpRoute {
   method: string;
   segments: string[];
   functionArn: string;
+  /** The role with which API Gateway invokes the function. Without one, a permission of the function must allow it. */
+  roleArn: string | undefined;
   timeoutMs: number;
   authorizerId: string | undefined;
 }
@@ -51,10 +53,13 @@ function parseRoute({ logicalId, properties }: ResolvedResource, integration: Re
     method,
     segments: path.split('/').slice(1),
     functionArn: String(integration.IntegrationUri),
+    roleArn: optionalText(integration.CredentialsArn),
     timeoutMs: Number(integration.TimeoutInMillis ?? LONGEST_INTEGRATION_MS),
     authorizerId: authorization === 'CUSTOM' ? String(properties.AuthorizerId) : undefined,
   };
 }
+
+export const optionalText = (value: unknown) => (value === undefined ? undefined : String(value));
 
 /** The ARN of a function in an AuthorizerUri, where API Gateway's invocation path surrounds it. */
 export function functionArnOf(uri: string): string {

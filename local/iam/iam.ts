@@ -19,6 +19,12 @@ export interface AccessRequest {
 
 export type Decision = { allowed: true } | { allowed: false; message: string };
 
+interface Invoker {
+  principal: string;
+  sourceArn: string;
+  roleArn?: string | undefined;
+}
+
 export interface UnusedGrant {
   role: string;
   action: string;
@@ -105,8 +111,9 @@ export class Iam {
     );
   }
 
-  /** Whether an AWS service may invoke the function, by the AWS::Lambda::Permission resources. */
-  mayInvoke(functionArn: string, { principal, sourceArn }: { principal: string; sourceArn: string }): Decision {
+  /** Whether an AWS service may invoke the function: with a role, or by the AWS::Lambda::Permission resources. */
+  mayInvoke(functionArn: string, { principal, sourceArn, roleArn }: Invoker): Decision {
+    if (roleArn !== undefined) return this.#mayInvokeAs(roleArn, functionArn, principal);
     const permitted = this.#permissions.some(
       ({ properties }) =>
         properties.FunctionName === functionArn &&
@@ -121,6 +128,26 @@ export class Iam {
       message: `${principal} is not authorized to perform lambda:InvokeFunction on ${name} for ${sourceArn}: no AWS::Lambda::Permission grants it`,
     };
   }
+
+  /** The service must be allowed to assume the role, and the role to invoke the function. */
+  #mayInvokeAs(roleArn: string, functionArn: string, principal: string): Decision {
+    const role = this.#stack.byArn(roleArn);
+    if (!role || !mayAssume(role, principal)) {
+      return { allowed: false, message: `${principal} is not authorized to assume the role ${roleArn}` };
+    }
+    const action = 'lambda:InvokeFunction';
+    return this.authorize({ roleLogicalId: role.logicalId, caller: principal, action, resource: functionArn });
+  }
+}
+
+function mayAssume({ properties }: ResolvedResource, principal: string): boolean {
+  const { Statement: list = [] } = (properties.AssumeRolePolicyDocument ?? {}) as {
+    Statement?: { Effect: string; Action: string; Principal?: { Service?: string } }[];
+  };
+  return list.some(
+    ({ Effect, Action, Principal }) =>
+      Effect === 'Allow' && Action === 'sts:AssumeRole' && Principal?.Service === principal,
+  );
 }
 
 type Evaluation = { allowed: true; by: Statement } | { allowed: false; reason: string };

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { functionArnOf } from '../../local/api-gateway/http-routes.ts';
 import { wildcardMatches } from '../../local/iam/conditions.ts';
 import { STAGES, synthesized } from './synthesized.ts';
 
@@ -38,12 +39,13 @@ describe.each(STAGES)('in stage %s', (stage) => {
     expect(new Set(ofFunctions.map(({ role }) => role))).toEqual(functionRoles);
   });
 
-  it('every function has its own role', () => {
+  it('every function has its own role; API Gateway and Step Functions have theirs', () => {
     expect(functionRoles.size).toBe(functions.length);
     for (const role of stack.ofType('AWS::IAM::Role')) {
       const document = role.properties.AssumeRolePolicyDocument as { Statement: { Principal: { Service: string } }[] };
       const principals = document.Statement.map(({ Principal }) => Principal.Service);
-      expect(principals).toEqual([functionRoles.has(role.logicalId) ? 'lambda.amazonaws.com' : 'states.amazonaws.com']);
+      const other = role.logicalId.startsWith('HttpApiInvokeRole') ? 'apigateway' : 'states';
+      expect(principals).toEqual([`${functionRoles.has(role.logicalId) ? 'lambda' : other}.amazonaws.com`]);
     }
   });
 
@@ -166,7 +168,7 @@ describe.each(STAGES)('in stage %s', (stage) => {
     ['secretsmanager:PutSecretValue', ['TenantSetupCredentialsRole']],
     ['secretsmanager:UpdateSecretVersionStage', ['TenantSetupCredentialsRole']],
     // Nobody but operators can create owners: no function may invoke the bootstrap function.
-    ['lambda:InvokeFunction', ['ApprovalFlowMachineRole', 'TenantSetupApiRole']],
+    ['lambda:InvokeFunction', ['ApprovalFlowMachineRole', 'HttpApiInvokeRole', 'TenantSetupApiRole']],
     // It would move every tenant's messages.
     ['sqs:StartMessageMoveTask', []],
   ])('%s is granted to %j only', (action, roles) => {
@@ -271,13 +273,26 @@ describe.each(STAGES)('in stage %s', (stage) => {
     }
   });
 
+  it('API Gateway may invoke exactly the functions that have routes, and the authorizer', () => {
+    const [invoke, ...others] = statements.filter(({ role }) => role.startsWith('HttpApiInvokeRole'));
+    expect(others).toEqual([]);
+    expect(invoke?.actions).toEqual(['lambda:InvokeFunction']);
+    const integrations = stack.ofType('AWS::ApiGatewayV2::Integration');
+    const authorizers = stack.ofType('AWS::ApiGatewayV2::Authorizer');
+    const called = [
+      ...integrations.map(({ properties }) => String(properties.IntegrationUri)),
+      ...authorizers.map(({ properties }) => functionArnOf(String(properties.AuthorizerUri))),
+    ];
+    expect(invoke?.resources.toSorted()).toEqual(called.toSorted());
+  });
+
   it('a service may invoke a function only for one resource of this stack', () => {
     const permissions = stack.ofType('AWS::Lambda::Permission');
     expect(permissions.length).toBeGreaterThan(0);
     for (const { properties } of permissions) {
       expect(properties.Action).toBe('lambda:InvokeFunction');
-      expect(['apigateway.amazonaws.com', 'events.amazonaws.com']).toContain(properties.Principal);
-      expect(properties.SourceArn).toMatch(/^arn:aws:(execute-api|events):[^*]+/);
+      expect(properties.Principal).toBe('events.amazonaws.com');
+      expect(properties.SourceArn).toMatch(/^arn:aws:events:[^*]+/);
     }
   });
 });

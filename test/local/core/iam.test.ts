@@ -3,7 +3,7 @@ import { LocalS3 } from '../../../local/cloud/s3.ts';
 import { HostClock } from '../../../local/host/clock.ts';
 import { accessChecks } from '../../../local/iam/access-checks.ts';
 import { type AccessRequest, Iam } from '../../../local/iam/iam.ts';
-import { resolveTemplate } from '../../../local/template/template.ts';
+import { resolveTemplate, type TemplateResource } from '../../../local/template/template.ts';
 import { temporaryFolder } from './small-host.ts';
 import { arnOf, functionWith, type Grant, httpApi, routeTo, runsTable, template } from './small-template.ts';
 
@@ -222,5 +222,40 @@ describe('a Lambda permission', () => {
       allowed: false,
       message: `events.amazonaws.com is not authorized to perform lambda:InvokeFunction on Worker for ${root}/$default/GET/runs/{id}: no AWS::Lambda::Permission grants it`,
     });
+  });
+});
+
+describe('a role of API Gateway', () => {
+  const roleFor = (Service: string, functions: string[]): Record<string, TemplateResource> => ({
+    InvokeRole: {
+      Type: 'AWS::IAM::Role',
+      Properties: {
+        AssumeRolePolicyDocument: {
+          Statement: [{ Effect: 'Allow', Action: 'sts:AssumeRole', Principal: { Service } }],
+        },
+        Policies: functions.map((name) => ({
+          PolicyDocument: { Statement: [{ Effect: 'Allow', Action: 'lambda:InvokeFunction', Resource: arnOf(name) }] },
+        })),
+      },
+    },
+  });
+  const may = (role: Record<string, TemplateResource>) => {
+    const stack = resolveTemplate(template({ ...functionWith('Worker'), ...functionWith('Other'), ...role }), {
+      stackName: 'Test',
+    });
+    const invoker = { principal: 'apigateway.amazonaws.com', sourceArn: 'arn:any' };
+    const roleArn = stack.resources.get('InvokeRole')?.arn ?? '';
+    return new Iam(stack).mayInvoke(stack.resources.get('Worker')?.arn ?? '', { ...invoker, roleArn });
+  };
+
+  it('allows it to invoke the functions that the role names, if it may assume the role', () => {
+    expect(may(roleFor('apigateway.amazonaws.com', ['Worker']))).toEqual({ allowed: true });
+    expect(may(roleFor('apigateway.amazonaws.com', ['Other']))).toMatchObject({
+      message: expect.stringContaining('no statement of its role grants it'),
+    });
+    expect(may(roleFor('lambda.amazonaws.com', ['Worker']))).toMatchObject({
+      message: expect.stringContaining('apigateway.amazonaws.com is not authorized to assume the role'),
+    });
+    expect(may({})).toMatchObject({ allowed: false });
   });
 });

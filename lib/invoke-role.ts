@@ -1,0 +1,49 @@
+import { Stack } from 'aws-cdk-lib';
+import {
+  HttpIntegrationType,
+  HttpRouteIntegration,
+  type HttpRouteIntegrationConfig,
+  IntegrationCredentials,
+  PayloadFormatVersion,
+} from 'aws-cdk-lib/aws-apigatewayv2';
+import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
+import type { Construct } from 'constructs';
+import { InlineRole, type NodeFunction } from './node-function.ts';
+
+/**
+ * With this role API Gateway invokes the functions of an API. A role is one CloudFormation resource for all functions; with
+ * permissions, each function would need one of its own, and a template has at most 500 resources.
+ */
+export class InvokeRole extends InlineRole {
+  constructor(scope: Construct, id: string, apiDescription: string) {
+    const description = `${Stack.of(scope).stackName}: ${apiDescription} invokes its functions`;
+    super(scope, id, { service: 'apigateway.amazonaws.com', description });
+  }
+
+  allow(handler: NodeFunction): void {
+    const resources = [handler.functionArn];
+    this.addToPrincipalPolicy(new PolicyStatement({ actions: ['lambda:InvokeFunction'], resources }));
+  }
+}
+
+/** Passes the requests of a route to a function, which API Gateway invokes with the role. */
+export class InvokeIntegration extends HttpRouteIntegration {
+  readonly #handler: NodeFunction;
+  readonly #role: InvokeRole;
+
+  constructor(id: string, handler: NodeFunction, role: InvokeRole) {
+    super(id);
+    this.#handler = handler;
+    this.#role = role;
+    role.allow(handler);
+  }
+
+  bind(): HttpRouteIntegrationConfig {
+    return {
+      type: HttpIntegrationType.AWS_PROXY,
+      uri: this.#handler.functionArn,
+      payloadFormatVersion: PayloadFormatVersion.VERSION_2_0,
+      credentials: IntegrationCredentials.fromRole(this.#role),
+    };
+  }
+}
