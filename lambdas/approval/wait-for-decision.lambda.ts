@@ -35,8 +35,8 @@ const waiter = {
 
 /** The state machine calls this at each escalation stage and waits with a task token; this function notifies people. */
 export const handler = functionHandler<unknown, void>().handler(async (event: unknown) => {
-  const { retryCount, ...waiting } = WaitInput.parse(event);
-  await waitForDecision(waiter, { ...waiting, retrying: retryCount > 0 });
+  const waiting = WaitInput.parse(event);
+  await waitForDecision(waiter, waiting);
   if (waiting.escalationStage === 'escalate')
     metrics.record({ name: METRICS.approvalsOverdue, value: 1, unit: 'Count' });
 });

@@ -1,9 +1,10 @@
 import { isoNow } from '../entry/ports.ts';
 import { newOutboxEntry } from '../outbox/outbox.ts';
 import { type Approval, isOpen } from '../run/approval.ts';
+import type { RunStore } from '../run/run-store.ts';
 import { changeRun } from '../run-changes/change-run.ts';
 import type { RunChanger } from '../run-changes/run-changer.ts';
-import type { EscalationStage } from './environment.ts';
+import { ESCALATION_STAGES, type EscalationStage } from './environment.ts';
 
 /** Others may vote while the token is stored; it is stored again with their votes. */
 const TRIES_MAX = 8;
@@ -31,12 +32,16 @@ export interface Waiting {
   approvalId: string;
   escalationStage: EscalationStage;
   taskToken: string;
-  retrying: boolean;
+  /** How often the state machine has repeated this stage. */
+  retryCount: number;
 }
 
 export interface Waiter extends RunChanger {
   cards: Cards;
 }
+
+/** More than the state machine retries a stage. */
+const RETRIES_OF_A_STAGE_MAX = 10_000;
 
 /** When the next stage begins. After that, this stage no longer notifies anyone. */
 const NEXT_STAGE_AT = { notify: 'remindAt', remind: 'slaAt', escalate: 'expiresAt' } as const;
@@ -48,6 +53,8 @@ const NEXT_STAGE_AT = { notify: 'remindAt', remind: 'slaAt', escalate: 'expiresA
 export async function waitForDecision(waiter: Waiter, waiting: Waiting): Promise<void> {
   try {
     const approval = await storeToken(waiter, waiting);
+    // Functions of several stages may run at the same time, if this one is slow or the clocks differ.
+    if (!approval) return waiter.log.warn('a later escalation stage waits already', { approvalId: waiting.approvalId });
     const nextStageAt = approval[NEXT_STAGE_AT[waiting.escalationStage]];
     if (isoNow(waiter.clock) < nextStageAt) await notify(waiter, waiting, approval);
   } catch (error) {
@@ -64,7 +71,7 @@ async function notify(waiter: Waiter, waiting: Waiting, approval: Approval): Pro
       // If the first notification failed, send it now instead of a reminder.
       if (approval.status === 'requested') return postCard(waiter, waiting, approval);
       await recordStage(waiter, approval, 'approval.reminded');
-      return waiter.cards.remind(approval, waiting.retrying);
+      return waiter.cards.remind(approval, waiting.retryCount > 0);
     case 'escalate': {
       await recordStage(waiter, approval, 'approval.overdue');
       const overdue = await readOpen(waiter, waiting);
@@ -87,14 +94,19 @@ async function stopWaiting({ runs, cards }: Waiter, { entryId, tenant, runId, ap
   if (closed?.escalatedAt !== undefined) await cards.alert(closed);
 }
 
-function storeToken(waiter: Waiter, { entryId, taskToken, ...ref }: Waiting): Promise<Approval> {
-  return change(waiter, ref, (approval) => waiter.runs.storeTaskToken(entryId, approval, {}, taskToken));
+/** Nothing if the execution waits with a later token. */
+function storeToken(waiter: Waiter, waiting: Waiting): Promise<Approval | undefined> {
+  const { entryId, taskToken, escalationStage, retryCount, ...ref } = waiting;
+  const waitNumber = ESCALATION_STAGES.indexOf(escalationStage) * RETRIES_OF_A_STAGE_MAX + retryCount;
+  return change(waiter, ref, (approval) =>
+    waiter.runs.storeTaskToken(entryId, approval, {}, { taskToken, waitNumber }),
+  );
 }
 
 async function postCard(waiter: Waiter, waiting: Waiting, approval: Approval): Promise<void> {
-  const { entryId, taskToken, escalationStage, retrying, ...ref } = waiting;
-  const card = approval.card ?? (await waiter.cards.post(approval, retrying || escalationStage !== 'notify'));
-  const noted = (now: Approval) => waiter.runs.storeTaskToken(entryId, now, { status: 'notified', card }, taskToken);
+  const { entryId, escalationStage, retryCount, ...ref } = waiting;
+  const card = approval.card ?? (await waiter.cards.post(approval, retryCount > 0 || escalationStage !== 'notify'));
+  const noted = (now: Approval) => waiter.runs.storeTaskToken(entryId, now, { status: 'notified', card });
   await change(waiter, ref, noted).catch(async (error: unknown) => {
     // Decided while the card was posted: no row names the card, so the decision must be shown on it here.
     const closed =
@@ -115,11 +127,13 @@ async function readOpen({ runs }: Waiter, { tenant, runId, approvalId }: Approva
 async function change(
   waiter: Waiter,
   ref: ApprovalRef,
-  write: (approval: Approval) => Promise<boolean>,
-): Promise<Approval> {
+  write: (approval: Approval) => ReturnType<RunStore['storeTaskToken']>,
+): Promise<Approval | undefined> {
   for (let tries = 1; tries <= TRIES_MAX; tries += 1) {
     const approval = await readOpen(waiter, ref);
-    if (await write(approval)) return { ...approval, revision: approval.revision + 1 };
+    const result = await write(approval);
+    if (result === 'stored') return { ...approval, revision: approval.revision + 1 };
+    if (result === 'has_later_token') return undefined;
   }
   throw new Error(`approval ${ref.approvalId} is changing too fast`);
 }

@@ -232,10 +232,22 @@ export interface RunStore extends RunReads {
   completeOutboxEntry(entryId: string): Promise<void>;
 
   /**
-   * Stores the task token of the approval's execution and deletes the outbox entry that started it. False, with nothing
-   * written, if the approval was changed since it was read.
+   * Changes an approval, stores the task token with which its execution waits, if there is a new one, and deletes the outbox
+   * entry that started the execution. Nothing is written if the approval was `changed` since it was read, or if the
+   * execution waits with a later token already.
    */
-  storeTaskToken(entryId: string, read: Approval, changes: Partial<Approval>, taskToken: string): Promise<boolean>;
+  storeTaskToken(
+    entryId: string,
+    read: Approval,
+    changes: Partial<Approval>,
+    token?: WaitToken,
+  ): Promise<'stored' | 'changed' | 'has_later_token'>;
+}
+
+/** An execution waits with one token after the other, each with a larger number. Only the last one ends its wait. */
+export interface WaitToken {
+  taskToken: string;
+  waitNumber: number;
 }
 
 /**

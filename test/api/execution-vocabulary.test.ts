@@ -29,7 +29,7 @@ const ESCALATION: Omit<Waiting, 'tenant' | 'runId' | 'approvalId'> = {
   entryId: 'outbox_1',
   escalationStage: 'escalate',
   taskToken: 'token',
-  retrying: false,
+  retryCount: 0,
 };
 const CARDS = {
   post: async () => undefined,

@@ -49,12 +49,12 @@ beforeEach(async () => {
 const now = async () => (await shop.runs.approval('acme', approval.runId, approval.approvalId)) as Approval;
 const token = () => shop.runs.taskToken('acme', approval.runId, approval.approvalId);
 const outboxKinds = () => [...shop.runs.inside.outbox()].map(({ kind }) => kind);
-const hold = (escalationStage: EscalationStage, { taskToken = escalationStage as string, retrying = false } = {}) => {
+const hold = (escalationStage: EscalationStage, { taskToken = escalationStage as string, retryCount = 0 } = {}) => {
   const { tenant, runId, approvalId } = approval;
   const [{ entryId } = { entryId: '' }] = shop.outbox.startedApprovals();
   return waitForDecision(
     { ...shop.worker, cards },
-    { entryId, tenant, runId, approvalId, escalationStage, taskToken, retrying },
+    { entryId, tenant, runId, approvalId, escalationStage, taskToken, retryCount },
   );
 };
 
@@ -79,7 +79,7 @@ describe('the escalation', () => {
   it('enqueues an overdue approval for the next digest once, which the sweeper sends', async () => {
     await hold('notify');
     await hold('escalate');
-    await hold('escalate', { retrying: true });
+    await hold('escalate', { retryCount: 1 });
     const entries = [...shop.runs.inside.outbox()].filter(({ kind }) => kind === 'list_overdue');
     expect(entries).toMatchObject([{ approvalId: approval.approvalId, runId: approval.runId, attempts: 0 }]);
     expect(Date.parse(entries[0]?.dueAt ?? '')).toBe(shop.clock.now() + 60_000);
@@ -95,6 +95,17 @@ describe('the escalation', () => {
     expect((await overdue()).approvalOverdueSince).toBe((await now()).escalatedAt);
     await shop.say(await now(), 'ana');
     expect((await overdue()).approvalOverdueSince).toBeUndefined();
+  });
+
+  it('leaves token and people alone in a stage or try that is older than the one that waits', async () => {
+    await hold('escalate', { retryCount: 1 });
+    const said = [...cards.said];
+    await hold('remind');
+    await hold('notify', { retryCount: 900 });
+    await hold('escalate', { taskToken: 'first try' });
+    expect(await token()).toBe('escalate');
+    expect(cards.said).toEqual(said);
+    expect(await now()).not.toHaveProperty('remindedAt');
   });
 
   it('stores the token before it notifies anybody, so that a failure of Slack does not affect the approval', async () => {
@@ -116,7 +127,7 @@ describe('the escalation', () => {
     cards.whilePosting = () => Promise.reject(new Error('no answer'));
     await expect(hold('notify')).rejects.toThrow('no answer');
     cards.whilePosting = async () => undefined;
-    await hold('notify', { retrying: true });
+    await hold('notify', { retryCount: 1 });
     expect(cards.said).toEqual(['card, after a search']);
   });
 
@@ -126,7 +137,7 @@ describe('the escalation', () => {
     expect(cards.said).toEqual(['alert']);
     cards.whilePosting = async () => undefined;
     cards.whileAlerting = () => Promise.reject(new Error('PagerDuty is down'));
-    await expect(hold('escalate', { retrying: true })).rejects.toThrow('PagerDuty is down');
+    await expect(hold('escalate', { retryCount: 1 })).rejects.toThrow('PagerDuty is down');
     expect(cards.said).toEqual(['alert', 'card, after a search']);
     expect(await now()).toMatchObject({ status: 'notified', escalatedAt: expect.any(String), card: { channel: 'C1' } });
   });
@@ -159,7 +170,7 @@ describe('the escalation', () => {
     await expect(hold('escalate')).rejects.toThrow('timed out');
     cards.whileAlerting = async () => undefined;
     await shop.say(approval, 'ana');
-    await expect(hold('escalate', { retrying: true })).rejects.toBeInstanceOf(ApprovalClosed);
+    await expect(hold('escalate', { retryCount: 1 })).rejects.toBeInstanceOf(ApprovalClosed);
     expect(cards.said.at(-1)).toBe('alert is over');
   });
 

@@ -10,6 +10,8 @@ import { wholeRun } from '../fakes/whole-run.ts';
 import { BY, besides, CLOCKS, evidenceRecord, MINUTE_MS, type RunStoreBench, requested } from './run-store-bench.ts';
 
 /** Due rows, outbox entries and approvals. */
+const TOKEN = { taskToken: 'task-token', waitNumber: 0 };
+
 export function describeOutboxAndApprovals(bench: RunStoreBench): void {
   const { newTenant, newRunId, begin, change, cancel, dueRuns, dueEntries } = bench;
 
@@ -239,7 +241,7 @@ export function describeOutboxAndApprovals(bench: RunStoreBench): void {
 
     it('store the token of their execution where readers do not see it, and complete the outbox entry that starts it', async () => {
       const { run, approval, entry } = await withApproval();
-      expect(await bench.store.storeTaskToken(entry.id, approval, { status: 'notified' }, 'task-token')).toBe(true);
+      expect(await bench.store.storeTaskToken(entry.id, approval, { status: 'notified' }, TOKEN)).toBe('stored');
       expect(await read(approval)).toEqual({ ...approval, status: 'notified', revision: 2 });
       expect(JSON.stringify(await wholeRun(bench.store, run.tenant, run.runId))).not.toContain('task-token');
       expect(await bench.store.taskToken(run.tenant, run.runId, approval.approvalId)).toBe('task-token');
@@ -247,17 +249,34 @@ export function describeOutboxAndApprovals(bench: RunStoreBench): void {
       expect(await dueEntries('2999-01-01T00:00:00.000Z', run.tenant)).toEqual([]);
     });
 
-    it('store the token of the next escalation stage', async () => {
+    it('store the token of the next escalation stage, and no earlier one after it', async () => {
       const { run, approval, entry } = await withApproval();
-      await bench.store.storeTaskToken(entry.id, approval, {}, 'first-token');
-      const held = await read(approval);
-      expect(held && (await bench.store.storeTaskToken(entry.id, held, {}, 'second-token'))).toBe(true);
-      expect(await bench.store.taskToken(run.tenant, run.runId, approval.approvalId)).toBe('second-token');
+      const store = async (waitNumber: number) =>
+        bench.store.storeTaskToken(entry.id, (await read(approval)) ?? approval, {}, { ...TOKEN, waitNumber });
+      expect([await store(0), await store(7), await store(7), await store(6)]).toEqual([
+        ...['stored', 'stored', 'stored'],
+        'has_later_token',
+      ]);
+      expect(await bench.store.storeTaskToken(entry.id, approval, {}, { ...TOKEN, waitNumber: 1 })).toBe('changed');
+      expect((await read(approval))?.revision).toBe(4);
+      const later = { taskToken: 'later-token', waitNumber: 10_000 };
+      const held = (await read(approval)) ?? approval;
+      expect(await bench.store.storeTaskToken(entry.id, held, {}, later)).toBe('stored');
+      expect(await bench.store.taskToken(run.tenant, run.runId, approval.approvalId)).toBe('later-token');
+    });
+
+    it('change without a new token', async () => {
+      const { run, approval, entry } = await withApproval();
+      await bench.store.storeTaskToken(entry.id, approval, {}, TOKEN);
+      const held = (await read(approval)) ?? approval;
+      expect(await bench.store.storeTaskToken(entry.id, held, { status: 'notified' })).toBe('stored');
+      expect(await read(approval)).toMatchObject({ status: 'notified', revision: 3 });
+      expect(await bench.store.taskToken(run.tenant, run.runId, approval.approvalId)).toBe('task-token');
     });
 
     it('change only from the revision that the writer has read', async () => {
       const { run, approval, entry } = await withApproval();
-      await bench.store.storeTaskToken(entry.id, approval, { status: 'notified' }, 'task-token');
+      await bench.store.storeTaskToken(entry.id, approval, { status: 'notified' }, TOKEN);
       const expired: Approval = { ...approval, status: 'expired', revision: 3 };
       expect(await bench.store.commit(change(run).writeApproval(expired, 1).seal())).toEqual({ outcome: 'lost' });
       expect(await bench.store.commit(change(run).writeApproval(expired, 2).seal())).toEqual({ outcome: 'committed' });
@@ -271,7 +290,7 @@ export function describeOutboxAndApprovals(bench: RunStoreBench): void {
           .writeApproval({ ...approval, status: 'expired', revision: 2 }, 1)
           .seal(),
       );
-      expect(await bench.store.storeTaskToken(entry.id, approval, { status: 'notified' }, 'task-token')).toBe(false);
+      expect(await bench.store.storeTaskToken(entry.id, approval, { status: 'notified' }, TOKEN)).toBe('changed');
       expect((await read(approval))?.status).toBe('expired');
       expect(await bench.store.taskToken(run.tenant, run.runId, approval.approvalId)).toBeUndefined();
       await bench.store.completeOutboxEntry(entry.id);

@@ -38,6 +38,7 @@ import {
   type SweepRecord,
   TITLES_EXAMINED_MAX,
   type WaitingLine,
+  type WaitToken,
 } from '../../lambdas/run/run-store.ts';
 import type { RunningStep, Step } from '../../lambdas/run/step.ts';
 import { assignmentRow, MemoryAgents } from './memory-agents.ts';
@@ -64,7 +65,7 @@ export class MemoryRunStore implements RunStore {
   readonly #commits = new MemoryRows<Commit>();
   readonly #receipts = new MemoryRows<Receipt>();
   readonly #approvals = new MemoryRows<Approval>();
-  readonly #taskTokens = new MemoryRows<string>();
+  readonly #taskTokens = new MemoryRows<WaitToken>();
   readonly #evidence = new MemoryRows<EvidenceRecord>();
   readonly #addenda = new MemoryRows<AddendumRecord>();
   readonly #logged = new MemoryRows<LogEntry>();
@@ -527,20 +528,29 @@ export class MemoryRunStore implements RunStore {
     });
   }
 
-  storeTaskToken(entryId: string, read: Approval, changes: Partial<Approval>, taskToken: string): Promise<boolean> {
+  storeTaskToken(
+    entryId: string,
+    read: Approval,
+    changes: Partial<Approval>,
+    token?: WaitToken,
+  ): ReturnType<RunStore['storeTaskToken']> {
     return this.operation('storeTaskToken', () => {
       const key = [runOf(read.tenant, read.runId), read.approvalId] as const;
       const held: Approval = { ...read, ...changes, revision: read.revision + 1 };
-      return !transact([
+      const refusals = transact([
         write(this.#approvals, key, held, (now) => now?.revision === read.revision),
-        write(this.#taskTokens, key, taskToken),
         write(this.#outbox, [entryId], undefined),
+        ...(token
+          ? [write(this.#taskTokens, key, token, (now) => now === undefined || now.waitNumber <= token.waitNumber)]
+          : []),
       ]);
+      if (!refusals) return 'stored';
+      return refusals[0] ? 'changed' : 'has_later_token';
     });
   }
 
   taskToken(tenant: string, runId: string, approvalId: string): Promise<string | undefined> {
-    return this.operation('taskToken', () => this.#taskTokens.get(runOf(tenant, runId), approvalId));
+    return this.operation('taskToken', () => this.#taskTokens.get(runOf(tenant, runId), approvalId)?.taskToken);
   }
 }
 

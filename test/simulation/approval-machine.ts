@@ -67,7 +67,7 @@ export class ApprovalMachine {
     const { id: entryId, tenant, runId, approvalId } = entry;
     const taskToken = `${approvalId} ${escalationStage} ${tries}`;
     execution.token = taskToken;
-    const waiting = { entryId, tenant, runId, approvalId, escalationStage, taskToken, retrying: tries > 1 };
+    const waiting = { entryId, tenant, runId, approvalId, escalationStage, taskToken, retryCount: tries - 1 };
     this.#functions().waitForDecision(waiting, (ending) => {
       if (ending === 'returned' || execution.token !== taskToken) return;
       if (ending === 'closed') return this.#end(execution, entry, 'found_closed');

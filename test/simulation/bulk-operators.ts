@@ -12,6 +12,8 @@ export interface BulkScript {
   action: BulkAction;
   /** Its preview matches no run, and then somebody adds all runs to the stored job. */
   isTamperedWith?: true;
+  /** The outcome that a resolution names; `failed` by default. */
+  resolvesAs?: 'succeeded';
 }
 
 const FAR_FUTURE = '2099-01-01T00:00:00.000Z';
@@ -63,16 +65,18 @@ export class BulkOperators {
     this.#preview(tenant, `bulk${this.#people}`, script);
   }
 
-  #preview(tenant: string, person: string, { action, isTamperedWith }: Omit<BulkScript, 'afterMs'>, tries = 1): void {
+  #preview(tenant: string, person: string, script: BulkScript, tries = 1): void {
+    const { action, isTamperedWith, resolvesAs } = script;
     const filter = isTamperedWith ? { text: 'no run has this title' } : { until: FAR_FUTURE };
     let job: { jobId: string; token: string } | undefined;
     const responded = (response: { jobId: string; token: string }) => {
       job = response;
     };
-    this.#functions.bulk(tenant, person, { action, filter, options: OPTIONS[action] }, responded, () => {
+    const options = { ...OPTIONS[action], ...(resolvesAs && { outcome: resolvesAs }) };
+    this.#functions.bulk(tenant, person, { action, filter, options }, responded, () => {
       if (job) this.#execute(tenant, person, job, isTamperedWith);
       else if (tries < PREVIEWS_MAX)
-        this.#time.after(AGAIN_AFTER_MS, () => this.#preview(tenant, person, { action, isTamperedWith }, tries + 1));
+        this.#time.after(AGAIN_AFTER_MS, () => this.#preview(tenant, person, script, tries + 1));
     });
   }
 

@@ -46,12 +46,15 @@ export class EndedRunOperators {
     }
   }
 
-  /** Repeats a command that was refused, or that failed because of a fault. */
+  /**
+   * Repeats a command that was refused, or that failed because of a fault. The refusal to roll back a run without writes is
+   * final: a schedule that catches up after an outage leaves a hundred of these runs.
+   */
   #act(target: { tenant: string; runId: string }, act: EndedRunAction, tries = 1): void {
     this.#functions.changeEndedRun(target, act, (ending) => {
       const run = this.#store.inside.run(target.tenant, target.runId);
       const isDone = act === 'rollback' ? run?.rolledBackBy !== undefined : run?.resolution !== undefined;
-      const repeats = act === 'rollback' || act === 'resolve';
+      const repeats = act === 'resolve' || (act === 'rollback' && run?.writes !== 0);
       if (ending === 'returned' || isDone || !repeats || tries >= TRIES_MAX) return;
       this.#time.after(AGAIN_AFTER_MS, () => this.#act(target, act, tries + 1));
     });

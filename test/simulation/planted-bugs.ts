@@ -68,6 +68,14 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     faults: 'crash_after',
   },
   {
+    name: 'a late escalation stage replaces the token of the next one',
+    edits: [{ file: STORE, find: 'now.waitNumber <= token.waitNumber', replace: 'now.waitNumber <= 1e9' }],
+    violates: ['a decision ends the wait for it'],
+    foundBy: { seeds: { from: 139, to: 140, only: [OVERDUE] } },
+    shapes: 'none',
+    seedShapes: OVERDUE,
+  },
+  {
     name: 'a digest whose response was lost is not searched for',
     edits: [
       {
@@ -758,6 +766,20 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     shapes: 'for-each',
   },
   {
+    name: 'a loop runs for its items in reverse order',
+    edits: [
+      {
+        file: 'lambdas/workflow/step-scope.ts',
+        find: 'list[item.position] : list,',
+        replace: 'list[list.length - 1 - item.position] : list,',
+      },
+    ],
+    violates: ['the last write to a field remains'],
+    foundBy: { seeds: { from: 4, to: 5, only: ['for-each'] } },
+    shapes: 'none',
+    seedShapes: 'for-each',
+  },
+  {
     name: 'a call that is skipped runs its steps',
     edits: [
       {
@@ -906,6 +928,19 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     violates: ['the results of a bulk job say what happened'],
     foundBy: { points: { shape: 'changed-in-bulk', fault: 'crash_before', call: 195 } },
     shapes: 'changed-in-bulk',
+  },
+  {
+    name: 'a second resolution with another outcome counts as the same',
+    edits: [
+      {
+        file: RESOLVE,
+        find: 'if (canonicalJson(before) === canonicalJson({ ...resolving })) return;',
+        replace: 'if (canonicalJson(before.reason) === canonicalJson(resolving.reason)) return;',
+      },
+    ],
+    violates: ['the results of a bulk job say what happened'],
+    foundBy: { seeds: { from: 112, to: 113 } },
+    shapes: 'none',
   },
   {
     name: 'the results of a bulk job are stored without a condition',

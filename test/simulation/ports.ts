@@ -146,9 +146,9 @@ export function portsFor(shared: SharedServices, by: Invocation) {
     }),
     storeTaskToken: call('store', 'storeTaskToken', async (...args: Parameters<RunStore['storeTaskToken']>) => {
       const [, read, changes] = args;
-      const isStored = await store.storeTaskToken(...args);
-      if (isStored) observer.taskTokenStored(read, changes);
-      return isStored;
+      const result = await store.storeTaskToken(...args);
+      if (result === 'stored') observer.taskTokenStored(read, changes);
+      return result;
     }),
     countPendingApprovals: call('store', 'countPendingApprovals', (tenant: string) =>
       store.countPendingApprovals(tenant),

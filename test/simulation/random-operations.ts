@@ -204,9 +204,12 @@ export class RandomOperations {
     const run = this.#someRun();
     const { id } = this.#entry(run);
     const read = this.#approval(run, 'requested');
+    // The token for a later revision is sometimes an earlier one.
+    const waitNumber = read.revision % 2;
     return {
-      name: `token ${run.runId} at ${read.revision}`,
-      run: (store) => store.storeTaskToken(id, read, { status: 'notified' }, 'token'),
+      name: `token ${waitNumber} ${run.runId} at ${read.revision}`,
+      run: (store) =>
+        store.storeTaskToken(id, read, { status: 'notified' }, { taskToken: `token ${waitNumber}`, waitNumber }),
     };
   }
 

@@ -152,11 +152,15 @@ export function scenarioOf(seed: number, only?: ShapeName[]): Scenario {
 
 function bulkOf(random: SeededRandom): BulkScript[] {
   if (!random.chance(0.2)) return [];
-  return Array.from({ length: random.between(1, 4) }, () => ({
+  const scripts = Array.from({ length: random.between(1, 4) }, () => ({
     afterMs: random.between(5 * SECOND_MS, 9 * MINUTE_MS),
     action: random.pick(['cancel', 'retry', 'retry', 'rerun', 'resolve'] as const),
     ...(random.chance(0.1) && { isTamperedWith: true as const }),
   }));
+  // Two people resolve the same runs at the same time, in different ways.
+  return scripts.flatMap((script) =>
+    script.action === 'resolve' ? [script, { ...script, resolvesAs: 'succeeded' as const }] : [script],
+  );
 }
 
 /** With their own random numbers, so that the rest of a scenario does not depend on them. */

@@ -19,6 +19,11 @@ export const revisionIs = (revision: number): Condition => ({
   expression: '#revision = :revision',
   values: { ':revision': revision },
 });
+/** An earlier version stored tokens without a number. */
+export const tokenIsNotLaterThan = (waitNumber: number): Condition => ({
+  expression: 'attribute_not_exists(#waitNumber) OR #waitNumber <= :waitNumber',
+  values: { ':waitNumber': waitNumber },
+});
 export const recordIsNewOrExpired = (now: string): Condition => ({
   expression: 'attribute_not_exists(#pk) OR #expiresAt <= :now',
   values: { ':now': now },

@@ -41,6 +41,7 @@ const CONDITIONED = [
   'status',
   'revision',
   'attempts',
+  'waitNumber',
   'expiresAt',
   'holder',
 ];

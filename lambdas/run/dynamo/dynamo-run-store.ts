@@ -15,6 +15,7 @@ import {
   type RunStore,
   rerunOf,
   type SweepRecord,
+  type WaitToken,
 } from '../run-store.ts';
 import type { RunningStep } from '../step.ts';
 import { capWrite } from './dynamo-caps.ts';
@@ -30,6 +31,7 @@ import {
   revisionIs,
   runIsAt,
   stepIsHeldAt,
+  tokenIsNotLaterThan,
 } from './dynamo-conditions.ts';
 import {
   approvalItem,
@@ -218,16 +220,18 @@ export class DynamoRunStore extends DynamoRunReads implements RunStore {
     entryId: string,
     read: Approval,
     changes: Partial<Approval>,
-    taskToken: string,
-  ): Promise<boolean> {
+    token?: WaitToken,
+  ): ReturnType<RunStore['storeTaskToken']> {
     const { tenant, runId, approvalId, revision } = read;
+    // In a separate row, so that readers of the approval do not get the token.
+    const tokenKey = keys.taskTokenKey(tenant, runId, approvalId);
     const refusals = await this.#transact([
       this.rows.put(approvalItem({ ...read, ...changes, revision: revision + 1 }), revisionIs(revision)),
-      // In a separate row, so that readers of the approval do not get the token.
-      this.rows.put(toItem(keys.taskTokenKey(tenant, runId, approvalId), { taskToken })),
       this.rows.remove(keys.outboxKey(entryId)),
+      ...(token ? [this.rows.put(toItem(tokenKey, token), tokenIsNotLaterThan(token.waitNumber))] : []),
     ]);
-    return !refusals;
+    if (!refusals) return 'stored';
+    return isRefusal(refusals[0]) ? 'changed' : 'has_later_token';
   }
 }
 

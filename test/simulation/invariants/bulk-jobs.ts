@@ -18,6 +18,8 @@ export class BulkJobInvariants {
   readonly #confirmed = new Map<string, string>();
   readonly #tamperedWith = new Set<string>();
   readonly #acted = new Set<string>();
+  /** How each run was resolved, by whomever, without the names of people. */
+  readonly #resolutions = new Map<string, string>();
 
   constructor(report: Report, situations: Situations) {
     this.#report = report;
@@ -37,6 +39,11 @@ export class BulkJobInvariants {
     // One command may retry several steps.
     const actors = new Set(commit.events.flatMap((event) => (isAction(event) ? [event.actor] : [])));
     for (const actor of actors) this.#acts(actor, runId);
+    for (const event of commit.events) {
+      if (event.type !== 'run.resolved') continue;
+      const writes = Object.fromEntries(event.writes.map(({ step, finding }) => [step, finding]));
+      this.#resolutions.set(runId, resolutionText({ ...event, writes }));
+    }
   }
 
   created(runs: readonly Run[]): void {
@@ -72,10 +79,6 @@ export class BulkJobInvariants {
     this.#jobs.set(jobId, { ...job, results });
   }
 
-  #hasBeenActedOn(runId: string): boolean {
-    return [...this.#acted].some((each) => each.endsWith(` ${runId}`));
-  }
-
   /** No work is left. */
   checkFinished(): void {
     for (const [person, jobId] of this.#confirmed) {
@@ -84,8 +87,11 @@ export class BulkJobInvariants {
       if (job.results.length < job.runs.length) this.#report('every bulk job can be finished', jobId);
       for (const { runId, outcome } of job.results) {
         const hasActed = this.#acted.has(`${person} ${runId}`);
-        // Somebody else may have canceled the run before, or another job may have resolved it in the same way.
-        const isMade = job.action === 'cancel' || (job.action === 'resolve' && this.#hasBeenActedOn(runId));
+        // Somebody else may have canceled the run before, or resolved it in the same way.
+        const isMade =
+          job.action === 'cancel' ||
+          (job.action === 'resolve' &&
+            this.#resolutions.get(runId) === resolutionText(job.options as unknown as ResolutionFacts));
         const isWrong = hasActed ? outcome === 'refused' : outcome === 'done' && !isMade;
         if (isWrong) this.#report('the results of a bulk job say what happened', `${jobId}, ${runId}: ${outcome}`);
       }
@@ -97,3 +103,11 @@ const ACTION_EVENTS = ['run.stop_requested', 'step.retry_requested', 'run.resolv
 type ActionEvent = Extract<CommitEvent, { type: (typeof ACTION_EVENTS)[number] }>;
 const isAction = (event: CommitEvent): event is ActionEvent =>
   (ACTION_EVENTS as readonly string[]).includes(event.type);
+
+interface ResolutionFacts {
+  outcome: string;
+  reason: string;
+  writes: Record<string, string>;
+}
+const resolutionText = ({ outcome, reason, writes }: ResolutionFacts) =>
+  JSON.stringify([outcome, reason, Object.entries(writes).toSorted()]);

@@ -4,6 +4,7 @@ import { sha256Hex } from '../../../lambdas/run/canonical-json.ts';
 import type { Receipt } from '../../../lambdas/run/receipt.ts';
 import type { Run } from '../../../lambdas/run/run.ts';
 import { receiptKeyOf } from '../../../lambdas/run/step.ts';
+import type { Workflow, WorkflowStep } from '../../../lambdas/workflow/workflow.ts';
 import { assertChain } from '../../fakes/assert-chain.ts';
 import { GROUP_BY_NAME, NEW_INCIDENT } from '../incident-editors.ts';
 import type { Simulation } from '../simulation.ts';
@@ -100,11 +101,9 @@ function checkFields(simulation: Simulation): void {
     const fields = simulation.targets.systems.incidents.get(sysId)?.fields ?? {};
     const wanted: Record<string, unknown> = {};
     if (run.status === 'succeeded' && !wasEdited(simulation, run) && run.rolledBackBy === undefined) {
-      for (const [index, step] of workflow.steps.entries()) {
+      for (const step of workflow.steps) {
         const always = step.when === undefined;
-        if (always && step.tool === 'servicenow.incident.update') {
-          Object.assign(wanted, fieldsOfStep(simulation, run, index, step.with.fields));
-        }
+        if (always && step.tool === 'servicenow.incident.update') Object.assign(wanted, fieldsOfStep(workflow, step));
       }
     }
     if (run.rollback && run.compensation?.every(({ outcome }) => outcome === 'reversed')) {
@@ -118,12 +117,23 @@ function checkFields(simulation: Simulation): void {
   }
 }
 
-/** In a loop the item decides the values, which policy was asked about. A slot of the loop without an item writes nothing. */
-function fieldsOfStep({ store }: Simulation, { tenant, runId }: Run, index: number, fields: unknown): unknown {
-  const isExpression = Object.values(fields ?? {}).some((value) => String(value).includes('{% item %}'));
-  if (!isExpression) return fields;
-  const step = store.inside.steps(tenant, runId).find((each) => each.index === index);
-  return step?.status === 'succeeded' && !step.skipped ? step.governed?.request.action.fields : undefined;
+/**
+ * In a loop, the item takes the place of its expression. The items are read from the text of the workflow, not from what the
+ * engine made of them. A step of a loop without an item writes nothing.
+ */
+function fieldsOfStep({ steps }: Workflow, { scope, with: input }: WorkflowStep): Record<string, unknown> {
+  const fields = input.fields as Record<string, unknown>;
+  if (!scope?.item) return fields;
+  const { list, position } = scope.item;
+  const literal = /^\{% (\[.*\]) %\}$/.exec(String(steps.find(({ id }) => id === list)?.with.items));
+  if (!literal?.[1]) throw new Error(`write the items of the loop ${list} as JSON, so that this invariant knows them`);
+  const items = JSON.parse(literal[1]) as unknown[];
+  if (position >= items.length) return {};
+  const values = Object.entries(fields).map(([name, value]) => [
+    name,
+    value === '{% item %}' ? items[position] : value,
+  ]);
+  return Object.fromEntries(values);
 }
 
 const wasEdited = ({ observer }: Simulation, { runId }: Run) =>
