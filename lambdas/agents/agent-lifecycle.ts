@@ -1,7 +1,7 @@
 import type * as z from 'zod';
 import { type Clock, isoNow } from '../entry/ports.ts';
 import { CountersignError } from '../run/errors.ts';
-import { type Agent, heldAt } from './agent.ts';
+import { type Agent, heldAt, isDrainedByPerson } from './agent.ts';
 import type { AgentRegistry } from './agent-registry.ts';
 import type { AgentCaller } from './agent-requests.ts';
 import type { RegisterRequest } from './protocol.ts';
@@ -50,29 +50,17 @@ export async function registerAgent(
   }
   return changeAgent(ports, agent, (now) => {
     const at = isoNow(ports.clock);
-    const { draining: _draining, errored: _errored, backOnlineAt: _backOnline, ...facts } = now;
+    const { draining, errored: _errored, backOnlineAt: _backOnline, ...facts } = now;
     const { boot_id: bootId, protocol, agent_version: agentVersion, capabilities, profiles, slots, host } = request;
     const { environments } = request;
     return {
       ...facts,
+      ...(draining && isDrainedByPerson(now) && { draining }),
       registration: { bootId, protocol, agentVersion, capabilities, environments, profiles, slots, host, at },
       lastSyncAt: at,
       ...(requestCounter !== undefined && { requestCounter }),
     };
   });
-}
-
-/** The agent finishes what it runs and gets nothing new. The same again changes nothing. */
-export function drainAgent(ports: Ports, agent: Agent, by: string, reason?: string): Promise<Agent> {
-  return changeAgent(ports, agent, (now) => {
-    if (now.draining) return undefined;
-    return { ...now, draining: { at: isoNow(ports.clock), by, ...(reason !== undefined && { reason }) } };
-  });
-}
-
-/** The agent gets assignments again. */
-export function undrainAgent(ports: Ports, agent: Agent): Promise<Agent> {
-  return changeAgent(ports, agent, ({ draining, ...now }) => (draining ? now : undefined));
 }
 
 /** The process ends: the agent stays enrolled, and is offline until a process registers. It must have nothing to do. */

@@ -78,6 +78,10 @@ export const newAgent = (agent: NewAgent): Agent => ({
 export const isOffline = ({ lastSyncAt }: Agent, at: string): boolean =>
   lastSyncAt === undefined || Date.parse(at) - Date.parse(lastSyncAt) > OFFLINE_AFTER_MS;
 
+/** An agent drains itself when its process is to end; its next process works again. What a person drains, a person resumes. */
+export const isDrainedByPerson = ({ draining, agentId }: Agent): boolean =>
+  draining !== undefined && draining.by !== agentId;
+
 /** The assignments that take a slot now. */
 export const heldAt = ({ assignments }: Agent, at: string): HeldAssignment[] =>
   assignments.filter(({ until }) => until > at);

@@ -24,7 +24,7 @@ export const OutboxEntry = z.discriminatedUnion('kind', [
   entryOf('seal_addendum', { seq: z.int() }),
   /** Retries the exports of a finished run that could not be written with its evidence. */
   entryOf('export_run', {}),
-  /** Writes the output of a command to its object, if that could not be done when the command completed. */
+  /** Writes the output of a command to its object: S3 did not respond when it completed, or its agent is lost. */
   entryOf('store_output', { stepIndex: z.int(), leaseVersion: z.int() }),
   /** Starts the state machine that waits for the decision. */
   entryOf('start_approval', { approvalId: z.string(), clocks: ApprovalClocks }),
@@ -39,8 +39,11 @@ export type OutboxEntry = z.infer<typeof OutboxEntry>;
 
 /** How long overdue approvals are collected before they are listed. */
 const COLLECTED_FOR_MS = 60_000;
+/** An agent that was cut off may still send output of a command whose lease has ended. Then the output is stored. */
+const LATE_OUTPUT_AWAITED_MS = 10 * 60_000;
 /** The sweeper sends these when they are due. Others are sent right after their commit. */
-export const isCollected = ({ kind }: Pick<OutboxEntry, 'kind'>): boolean => kind === 'list_overdue';
+export const isSentLater = ({ createdAt, dueAt }: Pick<OutboxEntry, 'createdAt' | 'dueAt'>): boolean =>
+  Date.parse(dueAt) - Date.parse(createdAt) > FIRST_RESEND_MS;
 
 /** The sweeper sends an entry again after this time, until it is removed. */
 const FIRST_RESEND_MS = 30_000;
@@ -82,15 +85,21 @@ export function outboxEntryId(action: Action<OutboxEntry>): string {
 }
 
 export function newOutboxEntry(action: Action<OutboxEntry>, at: string): OutboxEntry {
-  const delayMs = isCollected(action) ? COLLECTED_FOR_MS : resendDelayMs(0);
-  return {
-    ...action,
-    id: outboxEntryId(action),
-    attempts: 0,
-    createdAt: at,
-    dueAt: new Date(Date.parse(at) + delayMs).toISOString(),
-  };
+  return entryDue(action, at, action.kind === 'list_overdue' ? COLLECTED_FOR_MS : resendDelayMs(0));
 }
+
+/** Stores the output of a command whose agent is lost, after the time in which the agent may come back. */
+export const lostOutputEntry = (command: Omit<Action<StoreOutput>, 'kind'>, at: string): OutboxEntry =>
+  entryDue({ ...command, kind: 'store_output' }, at, LATE_OUTPUT_AWAITED_MS);
+type StoreOutput = Extract<OutboxEntry, { kind: 'store_output' }>;
+
+const entryDue = (action: Action<OutboxEntry>, at: string, afterMs: number): OutboxEntry => ({
+  ...action,
+  id: outboxEntryId(action),
+  attempts: 0,
+  createdAt: at,
+  dueAt: new Date(Date.parse(at) + afterMs).toISOString(),
+});
 
 /** Sends an entry to the function that performs its action and then removes it. Sending it twice must be harmless. */
 export interface OutboxDispatcher {

@@ -82,8 +82,8 @@ export class EvidenceBucket extends Construct {
       reason: 'Bundles are named after runs; the permission ends at the evidence/ prefix.',
     });
     exports.writableBy(seal, 'siem', 'artifacts', 'output');
-    // The output of commands that could not be written when they completed.
-    runTable.allow(seal, ['Query', 'GetItem'], ['OUT']);
+    // The output of commands that could not be written when they completed. That of a lost agent is closed first.
+    runTable.allow(seal, ['Query', 'GetItem', 'PutItem'], ['OUT']);
     this.allowSigning(seal);
     new CfnOutput(Stack.of(this), 'EvidenceBucketName', { value: this.bucket.bucketName });
     new CfnOutput(Stack.of(this), 'SigningKeyArn', { value: this.signing.SIGNING_KEY_ARN });

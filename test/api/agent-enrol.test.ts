@@ -213,6 +213,20 @@ describe('a process that registers', () => {
     await expect(register(agent, { boot_id: 'another-boot' })).rejects.toEqual(refused(400, 'BAD_REQUEST'));
   });
 
+  it('ends the drain of the process before, and keeps that of an operator', async () => {
+    const agent = await enrolledAgent();
+    await register(agent);
+    await drain(agent);
+    const next = agent.secondProcess('boot-0002');
+    expect((await register(next)).body).toMatchObject({ state: 'idle' });
+    const read = await stored(next);
+    const draining = { at: '2026-07-01T00:00:00.000Z', by: 'olivia', reason: 'patches' };
+    if (read) await agents.update(read, { ...read, draining });
+    const last = agent.secondProcess('boot-0003');
+    expect((await register(last)).body).toMatchObject({ state: 'draining' });
+    expect(await stored(last)).toMatchObject({ draining });
+  });
+
   it('replaces an earlier process, which is refused from then on', async () => {
     const first = await enrolledAgent();
     await register(first);

@@ -138,6 +138,12 @@ describe('an operator', () => {
     ]);
   });
 
+  it('drains an agent that is about to stop: its next process gets nothing, either', async () => {
+    await agents.create({ ...enrolled('a'), draining: { at: at(), by: 'acme.a_1', reason: 'SIGTERM' } });
+    const { body } = await ask(agentRoutes.drainAgent, { id: 'a', body: { reason: 'patches' }, role: 'operator' });
+    expect(body).toMatchObject({ draining: { by: 'olivia', reason: 'patches' } });
+  });
+
   it('drains an agent that syncs at the same time', async () => {
     await agents.create(enrolled('a'));
     const { changeAgent } = changes;

@@ -76,6 +76,22 @@ it('an API that fails in the middle loses neither output nor result', async () =
   expect(text(await output(runId))).toBe('1\n');
 });
 
+it('output of a command whose agent was lost is stored, too', async () => {
+  await agent.registerAgain();
+  const runId = await startCommand(host);
+  const statement = await agent.take();
+  await agent.print(statement, 0, 'half of i');
+  await host.advance(31_000);
+  expect((await host.waitForRun(runId)).status).toBe('needs_human');
+  await host.advance(10 * 60_000);
+  await host.sweep();
+  await host.idle();
+  await host.advance(8 * DAY_MS);
+  const stored = await output(runId);
+  expect(text(stored)).toBe('half of i');
+  expect(stored.total).toMatchObject({ complete: false });
+});
+
 it('a second process replaces the first, and an agent that was removed is refused at once', async () => {
   await agent.registerAgain();
   const first = agent.client;

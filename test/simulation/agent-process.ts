@@ -32,7 +32,7 @@ class Replaced extends Error {}
 /**
  * One process of an agent, as agent/ implements it: it runs a command only after a confirmed acknowledgement, before
  * `start_before` and within its lease; it stops a command whose lease is lost or that it cannot renew; it reports each
- * result until somebody confirms it. A crash ends its commands.
+ * result until somebody confirms it. A crash ends its commands; the next process reports that their result is unknown.
  */
 export class AgentProcess {
   readonly agent: Agent;
@@ -43,6 +43,8 @@ export class AgentProcess {
   readonly #behavior: AgentBehavior;
   readonly #invocation: Invocation;
   readonly #running = new Map<string, Running>();
+  /** The journal on disk: commands that were started and have no result. */
+  readonly journal: Map<string, AssignmentStatement>;
   readonly #seen = new Set<string>();
   #wake: (() => void) | undefined;
 
@@ -52,12 +54,14 @@ export class AgentProcess {
     agent: Agent,
     bootId: string,
     unreported: Map<string, Result>,
+    journal: ReadonlyMap<string, AssignmentStatement>,
   ) {
     this.#world = world;
     this.#behavior = behavior;
     this.agent = agent;
     this.bootId = bootId;
     this.unreported = new Map(unreported);
+    this.journal = new Map(journal);
     this.#invocation = new Invocation(world.time, {
       ...{ id: `${agent.tenant} ${agent.agentId} ${bootId}`, tenant: agent.tenant, machine: 0, skewMs: 0 },
       ...{ timeoutMs: Number.POSITIVE_INFINITY, outlivesTimeout: true },
@@ -88,6 +92,7 @@ export class AgentProcess {
 
   async #loop(): Promise<void> {
     await this.#request('register', (functions, reply) => functions.registerAgent(this, this.#behavior.slots, reply));
+    for (const statement of this.journal.values()) this.#result(statement, 'unknown');
     for (const result of this.unreported.values()) void this.#report(result);
     for (;;) {
       await this.#sync();
@@ -143,6 +148,7 @@ export class AgentProcess {
       await this.#report(this.#result(statement, 'never_started'));
       return;
     }
+    this.journal.set(statement.assignment_id, statement);
     invariants.started(this, statement);
     const how = await this.#execute(statement, leaseEndsMs);
     await this.#report(this.#result(statement, how));
@@ -182,6 +188,7 @@ export class AgentProcess {
     };
     this.#world.invariants.ended(result);
     this.unreported.set(assignment_id, result);
+    this.journal.delete(assignment_id);
     return result;
   }
 
@@ -192,7 +199,7 @@ export class AgentProcess {
       );
       if (answer) {
         this.unreported.delete(result.assignment_id);
-        this.#world.invariants.reported(result, answer.result);
+        this.#world.invariants.reported(this.agent.tenant, result, answer.result);
         return;
       }
       await this.#sleep(this.#world.random.between(...RETRIES_AFTER_MS));

@@ -83,6 +83,8 @@ export interface SealMessage {
   runId: string;
   /** Of an addendum. */
   seq?: number;
+  /** Only the output of a command is to be stored. Output itself is not simulated. */
+  isOutput?: true;
 }
 
 type Ports = ReturnType<typeof portsFor>;
@@ -131,10 +133,11 @@ export class Functions {
   }
 
   seal(message: SealMessage, ended: (ending: Ending) => void): void {
-    const { seq } = message;
-    this.#invoke('sealer', message, ended, (ports) =>
-      seq === undefined ? sealRun(ports, message) : sealAddendum(ports, { ...message, seq }),
-    );
+    const { seq, isOutput, entryId } = message;
+    this.#invoke('sealer', message, ended, (ports) => {
+      if (isOutput) return ports.runs.completeOutboxEntry(entryId);
+      return seq === undefined ? sealRun(ports, message) : sealAddendum(ports, { ...message, seq });
+    });
   }
 
   waitForDecision(waiting: Waiting, ended: (ending: Ending | 'closed') => void): void {

@@ -118,7 +118,8 @@ export class Observer {
     this.repeats.committed(change);
     this.bulk.committed(change);
     this.agents.committed(change, before, after.run);
-    if (TERMINAL.has(after.run.status) && ![...this.#store.inside.outbox()].some((entry) => entry.runId === runId)) {
+    const seals = [...this.#store.inside.outbox()].filter(({ kind }) => kind !== 'store_output');
+    if (TERMINAL.has(after.run.status) && !seals.some((entry) => entry.runId === runId)) {
       this.#report('an ended run has an outbox entry for its evidence', `${runId}, ended by ${by.id}`);
     }
     if (change.commit.events.some(({ type }) => type === 'run.resolved')) {

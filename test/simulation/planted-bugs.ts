@@ -1023,6 +1023,19 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     faults: 'pause',
   },
   {
+    name: 'a command that was running when its agent was restarted is assigned again',
+    edits: [
+      {
+        file: 'lambdas/worker/agent/complete-assignment.ts',
+        find: "if (request.status === 'unknown') return reportLost(ports, caller, assignment);",
+        replace: "if (request.status === 'unknown') request.status = 'never_started';",
+      },
+    ],
+    violates: [COMMAND_TWICE, 'the outcome of a command whose agent is lost stays unknown'],
+    shapes: 'agent-undone',
+    faults: 'crash_before',
+  },
+  {
     name: 'a result is accepted under an old lease',
     edits: [
       { file: REPORT, find: ' && now.leaseVersion === leaseVersion', replace: '' },

@@ -185,7 +185,8 @@ function agentsOf(
   };
   const fromMs = random.between(0, 2 * MINUTE_MS);
   const off = random.chance(0.15) ? { fromMs, toMs: fromMs + random.between(10_000, 4 * MINUTE_MS) } : undefined;
-  return { shapes, behavior, ...(off && { off }) };
+  const restartsSoon = random.chance(0.3);
+  return { shapes, behavior: { ...behavior, restartsSoon }, ...(off && { off }) };
 }
 
 /** Long enough for every run that is `running` to count as orphaned (002 5.4, and 30 minutes in 004). */
@@ -263,6 +264,13 @@ const SETTINGS_OF_SHAPE: Record<
   'agent-pauses': {
     scripted: [{ afterMs: 60_000, command: { kind: 'retry' } }],
     agents: { perTenant: 2, slots: 2, commandMs: [20_000, 70_000], failureChance: 0, refusalChance: 0 },
+  },
+  // An agent is started again before the lease of its command ends, and reports that the result is unknown.
+  'agent-undone': {
+    agents: {
+      ...{ perTenant: 2, slots: 2, commandMs: [8_000, 25_000], failureChance: 0, refusalChance: 0 },
+      restartsSoon: true,
+    },
   },
   'refuses-drift': { incidentEdits: [{ afterMs: 20_000, field: 'state' }] },
 };

@@ -12,6 +12,7 @@ import type { VirtualTime } from './virtual-time.ts';
 /** An agent without a socket syncs this often. */
 const SYNCS_EVERY_MS = 5_000;
 const RESTARTS_AFTER_MS = [500, 70_000] as const;
+const RESTARTS_SOON_MS = [500, 8_000] as const;
 
 export interface AgentWorld {
   time: VirtualTime;
@@ -34,9 +35,13 @@ export interface AgentBehavior {
   /** How likely a command fails, an agent refuses an assignment, and a result that was not confirmed is sent again. */
   failureChance: number;
   refusalChance: number;
+  /** A crashed agent is started again by systemd, with its disk. Otherwise its host may take a minute, or lose its disk. */
+  restartsSoon?: boolean;
   /** When a second process with the identity of an agent starts. */
   secondProcessAfterMs?: number;
 }
+
+const EMPTY_DISK: Pick<AgentProcess, 'unreported' | 'journal'> = { unreported: new Map(), journal: new Map() };
 
 /** The hosts of the customer. Each has one agent, which is started again some time after it crashed. */
 export class SimulatedAgents {
@@ -83,16 +88,20 @@ export class SimulatedAgents {
     return agent;
   }
 
-  /** `unreported`: results that the crashed process had stored. */
-  #boot(agent: Agent, unreported: AgentProcess['unreported'] = new Map()): void {
+  /** `disk`: results that the crashed process had stored, and its journal. */
+  #boot(agent: Agent, disk: Pick<AgentProcess, 'unreported' | 'journal'> = EMPTY_DISK): void {
     this.#boots += 1;
-    const process = new AgentProcess(this.#world, this.#behavior, agent, `boot-${this.#boots}`, unreported);
+    const { unreported, journal } = disk;
+    const process = new AgentProcess(this.#world, this.#behavior, agent, `boot-${this.#boots}`, unreported, journal);
     this.#processes.push(process);
     process.run((ending) => {
       this.#processes.splice(this.#processes.indexOf(process), 1);
       if (ending === 'replaced') return;
-      const stored = this.#world.random.chance(0.5) ? process.unreported : new Map();
-      this.#world.time.after(this.#world.random.between(...RESTARTS_AFTER_MS), () => this.#boot(agent, stored));
+      const { restartsSoon = false } = this.#behavior;
+      const disk = this.#world.random.chance(0.5) || restartsSoon ? process : EMPTY_DISK;
+      const [from, to] = restartsSoon ? RESTARTS_SOON_MS : RESTARTS_AFTER_MS;
+      const afterMs = this.#world.random.between(from, to);
+      this.#world.time.after(afterMs, () => this.#boot(agent, disk));
     });
   }
 

@@ -174,6 +174,7 @@ export class Simulation {
           const { id: entryId, tenant, runId } = entry;
           if (entry.kind === 'seal_evidence') seals.send({ entryId, tenant, runId }, 0, fault);
           else if (entry.kind === 'seal_addendum') seals.send({ entryId, tenant, runId, seq: entry.seq }, 0, fault);
+          else if (entry.kind === 'store_output') seals.send({ entryId, tenant, runId, isOutput: true }, 0, fault);
           else if (entry.kind === 'start_approval') this.machine.start(entry);
           else if (entry.kind === 'follow_approval')
             decisions.send({ entryId, tenant, runId, approvalId: entry.approvalId }, 0, fault);

@@ -72,6 +72,7 @@ export const SITUATIONS = [
   'an agent is lost',
   'a late result is recorded',
   'a result is reported twice',
+  'a restarted agent reports that a result is unknown',
   'two processes use one identity',
 ] as const;
 /** Too rare to be required of random simulations; faults.test.ts and crash points in chaos.test.ts cause them. */

@@ -169,7 +169,11 @@ export class Workshop {
     for (const seal of this.outbox.receiveSeals()) {
       const { runs, evidence: store, exports, signer, clock, log } = this;
       const sealer = { runs, store, exports, signer, clock, log };
-      const { seq } = seal;
+      const { seq, kind, entryId } = seal;
+      if (kind === 'store_output') {
+        await survived(() => runs.completeOutboxEntry(entryId));
+        continue;
+      }
       await survived(() => (seq === undefined ? sealRun(sealer, seal) : sealAddendum(sealer, { ...seal, seq })));
     }
   }

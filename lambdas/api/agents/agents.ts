@@ -1,4 +1,4 @@
-import { type Agent, heldAt, stateOf } from '../../agents/agent.ts';
+import { type Agent, heldAt, isDrainedByPerson, stateOf } from '../../agents/agent.ts';
 import { type AgentRegistry, allAgents } from '../../agents/agent-registry.ts';
 import { placeOf } from '../../agents/assignment.ts';
 import { keyThumbprint, parsePublicKey } from '../../agents/request-signature.ts';
@@ -46,7 +46,7 @@ const agentHandlers: Handlers<AgentsPorts, typeof agentRoutes> = {
   async drainAgent(ports, { caller, params: { id }, body: { reason } }) {
     const at = isoNow(ports.clock);
     const draining = { at, by: caller.person, ...(reason !== undefined && { reason }) };
-    const agent = await change(ports, caller, id, (now) => (now.draining ? undefined : { ...now, draining }));
+    const agent = await change(ports, caller, id, (now) => (isDrainedByPerson(now) ? undefined : { ...now, draining }));
     return { status: 200, body: viewOf(agent, at) };
   },
 

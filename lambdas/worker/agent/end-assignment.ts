@@ -1,6 +1,7 @@
 import type { AssignmentStatus } from '../../agents/assignment.ts';
 import { reversalOfCommand } from '../../connectors/agent/command.ts';
 import { findOperation } from '../../connectors/registry.ts';
+import { lostOutputEntry } from '../../outbox/outbox.ts';
 import { recordedError } from '../../run/errors.ts';
 import type { Reversal } from '../../run/receipt.ts';
 import type { RunDraft } from '../../run/run-draft.ts';
@@ -35,6 +36,8 @@ export async function endAssignment(
     const reason = outcome.kind === 'unassigned' ? outcome.reason : outcome.error.message;
     draft.changeAssignment(assignment, { status, endedAt: draft.at, reason });
   }
+  // Nobody reports a result, with which the output would be stored.
+  if (assigned) draft.enqueue(lostOutputEntry({ tenant, runId, stepIndex, leaseVersion }, draft.at));
   countAssignment(worker, assigned ? 'lost' : assignment ? 'withdrawn' : 'no_agent');
   await settleOutcome(worker, state, draft, { step, receipt }, outcome);
   return true;

@@ -29,6 +29,8 @@ export class AgentInvariants {
   readonly #starts = new Map<string, number>();
   /** The output that an agent sent for an assignment. */
   readonly #outputs = new Map<string, string>();
+  /** Assignments whose agent was restarted while the command ran, and said so. */
+  readonly #unknown = new Set<string>();
   /** Steps whose agent was lost, and that no person has retried since. */
   readonly #lost = new Set<string>();
 
@@ -74,13 +76,19 @@ export class AgentInvariants {
     if (starts > 1) this.#report('no command runs twice under one approval', `${what}: ${starts} times`);
   }
 
-  ended({ assignment_id, output }: Result): void {
-    this.#outputs.set(assignment_id, output.sha256);
+  ended({ assignment_id, output, status }: Result): void {
+    if (status === 'unknown') this.#unknown.add(assignment_id);
+    else this.#outputs.set(assignment_id, output.sha256);
   }
 
   /** The response to a result. */
-  reported({ assignment_id }: Result, answer: 'accepted' | 'duplicate' | 'lease_lost'): void {
+  reported(tenant: string, { assignment_id, status }: Result, answer: 'accepted' | 'duplicate' | 'lease_lost'): void {
     const place = placeOf(assignment_id);
+    if (status === 'unknown' && answer === 'accepted') {
+      this.#known.situations.record('a restarted agent reports that a result is unknown');
+      const row = place && this.#store.agents.peekAssignment(tenant, place);
+      if (row?.status !== 'lost') this.#report(STAYS_UNKNOWN, `${assignment_id}, which is ${row?.status}`);
+    }
     if (answer === 'duplicate') this.#known.situations.record('a result is reported twice');
     if (!place) this.#report('a result names its assignment', assignment_id);
   }
@@ -97,7 +105,7 @@ export class AgentInvariants {
       if (event.type === 'step.failed' && event.error.code === 'AGENT_LOST') {
         this.#lost.add(step);
         this.#known.situations.record('an agent is lost');
-        this.#checkLost(event.index, commit.at, before);
+        this.#checkLost(event.index, change, before);
       }
     }
   }
@@ -123,17 +131,23 @@ export class AgentInvariants {
       this.#report('a result settles only its own lease', `${event.assignment} settled ${was?.leaseVersion}`);
     }
     const receipt = receipts.find(({ receipt: { key } }) => key === event.receiptKey)?.receipt;
+    if (this.#unknown.has(event.assignment)) this.#report(STAYS_UNKNOWN, `${event.assignment} ended ${event.status}`);
     const sent = this.#outputs.get(event.assignment);
     if (sent === undefined || receipt?.command?.output.sha256 !== sent || event.outputSha256 !== sent) {
       this.#report('the receipt has the output digest that the agent sent', event.assignment);
     }
   }
 
-  #checkLost(index: number, at: string, before: Snapshot): void {
+  /** Its lease has ended, or the agent has said that it was restarted. Either way nobody knows what the command did. */
+  #checkLost(index: number, { commit: { at }, receipts }: RunChange, before: Snapshot): void {
     const was = before.steps.find((step) => step.index === index);
-    if (was?.status !== 'running' || !was.assigned || was.lease.expiresAt > at) {
+    const isHeld = was?.status === 'running' && was.assigned !== undefined;
+    const hasSaidSo = isHeld && this.#unknown.has(was.assigned?.assignmentId ?? '');
+    if (!isHeld || (was.lease.expiresAt > at && !hasSaidSo)) {
       this.#report('an agent is lost only when its lease has ended', `${was?.id}, ${was?.status}`);
     }
+    const receipt = isHeld ? receipts.find(({ receipt: { key } }) => key === was.receiptKey)?.receipt : undefined;
+    if (receipt?.outcome !== 'unknown') this.#report(STAYS_UNKNOWN, `${was?.id}, ${receipt?.outcome}`);
   }
 
   /** An agent has no free slot only if it has that many open assignments. */
@@ -176,6 +190,8 @@ export class AgentInvariants {
     }
   }
 }
+
+const STAYS_UNKNOWN = 'the outcome of a command whose agent is lost stays unknown';
 
 /** A lease, and the largest difference of clocks. */
 const SLOT_FREE_WITHIN_MS = 30_000 + 2 * 300_000;

@@ -232,6 +232,23 @@ describe('a command that runs', () => {
     expect(shop.assignments()).toMatchObject([{ status: 'lost' }]);
   });
 
+  it('that is lost has an outbox entry that stores its output, after the agent had 10 minutes to send the rest', async () => {
+    const message = await shop.start(workflow());
+    await one.take();
+    await shop.pass(30);
+    const entries = () => [...shop.runs.inside.outbox()].filter(({ kind }) => kind === 'store_output');
+    const { updatedAt } = (await shop.now(message)).run;
+    expect(entries()).toMatchObject([
+      { runId: message.runId, stepIndex: 0, leaseVersion: 1, dueAt: later(updatedAt, 600_000) },
+    ]);
+    expect(shop.outbox.receiveSeals().map(({ kind }) => kind)).not.toContain('store_output');
+    shop.clock.advance(600_000);
+    await shop.sweep();
+    expect(shop.outbox.receiveSeals()).toContainEqual(
+      expect.objectContaining({ kind: 'store_output', stepIndex: 0, leaseVersion: 1 }),
+    );
+  });
+
   it('is lost as soon as its agent reports that it was restarted while the command ran', async () => {
     const message = await shop.start(workflow());
     const statement = await one.take();
