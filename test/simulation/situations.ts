@@ -84,6 +84,7 @@ export const RARE: readonly Situation[] = [
   'an invocation searches for the digest of another',
   'another invocation has changed the digests first',
   'a late result is recorded',
+  'a restarted agent reports that a result is unknown',
 ];
 export type Situation = (typeof SITUATIONS)[number];
 
