@@ -27,7 +27,8 @@ export type RequestFor<Key extends RouteKey> = Part<ApiRoutes[Key], 'params'> &
 
 export type ResponseFrom<Key extends RouteKey> = ReceivedFrom<ApiRoutes[Key]>;
 
-type Arguments<Key extends RouteKey> =
+/** Of `call`: the request, which may be missing if the route needs nothing. */
+export type Arguments<Key extends RouteKey> =
   Record<never, unknown> extends RequestFor<Key> ? [request?: RequestFor<Key>] : [request: RequestFor<Key>];
 
 interface AnyRequest {

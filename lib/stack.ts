@@ -9,6 +9,7 @@ import { Alarms } from './alarms.ts';
 import { Api } from './api.ts';
 import { ApprovalFlow } from './approval-flow.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
+import { ConsoleSite } from './console-site.ts';
 import { Dashboard } from './dashboard.ts';
 import { DefinitionsApi } from './definitions-api.ts';
 import { EvidenceApi } from './evidence/evidence-api.ts';
@@ -120,6 +121,10 @@ export class CountersignStack extends Stack {
 
     // Agents run commands in the networks of customers: they fetch assignments, and report output and results.
     const agentApi = new AgentApi(this, 'AgentApi', { ...shared, httpApi, cursors, evidence, worker });
+
+    // People work in the console, which is in front of the same HTTP API.
+    const { accessLogs } = evidence;
+    if (config.console) new ConsoleSite(this, 'Console', { bundles, config, httpApi, accessLogs });
 
     const evidenceParts = { evidence, evidenceLog };
     this.#addAlarms({ config, httpApi, intake, slack, worker, agentApi, approvals, ...evidenceParts, sweeper, queues });

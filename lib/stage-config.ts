@@ -58,6 +58,8 @@ const StageSettings = z.strictObject({
       `all issuers together have at most ${ISSUERS_MAX_CHARACTERS} characters; the settings of tenants can name more`,
     )
     .default([]),
+  /** Hosts the console in the browser. Without it, people use Slack, the command line and the API. */
+  console: z.boolean().default(true),
   /** Maximum number of concurrent workers. */
   workerConcurrency: z.int().min(2).max(1000).default(50),
   /** How long the rows of a run remain after it was sealed. Evidence and receipts stay. Default: for ever. */

@@ -23,6 +23,8 @@ const ACCESS_LOG_RETENTION = Duration.days(365);
 /** The bucket of evidence bundles (write once, Object Lock), the KMS keys that sign them, and the function that seals runs. */
 export class EvidenceBucket extends Construct {
   readonly bucket: Bucket;
+  /** For every bucket of the stage. */
+  readonly accessLogs: Bucket;
   /** Oldest first; the last one signs. */
   readonly keys: { name: string; keyId: string; validUntil: string | null }[];
   /** Environment of the functions that sign. */
@@ -38,6 +40,7 @@ export class EvidenceBucket extends Construct {
     super(scope, id);
     const { bundles, runTable, config, sealQueue } = props;
     const accessLogs = this.#accessLogs();
+    this.accessLogs = accessLogs;
     this.bucket = this.#lockedBucket(config, accessLogs);
     this.exports = new EvidenceExports(this, 'Exports', { accessLogs, config });
     const { exports } = this;

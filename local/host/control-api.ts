@@ -9,6 +9,7 @@ import type { Iam } from '../iam/iam.ts';
 import type { Functions } from '../lambda/functions.ts';
 import type { ResolvedStack } from '../template/template.ts';
 import type { HostClock } from './clock.ts';
+import { SAMPLES, SampleRequest, sendSample } from './samples.ts';
 
 const BODY_MAX_BYTES = 64 * 1024;
 
@@ -26,6 +27,7 @@ interface ControlOptions {
   iam: Iam;
   functions: Functions;
   stack: ResolvedStack;
+  hostUrl: string;
   awsEndpointUrl: string;
   bedrock: LocalBedrock;
   sweep(): Promise<void>;
@@ -35,7 +37,18 @@ interface ControlOptions {
 export class ControlApi {
   readonly #routes: Record<string, (body: unknown) => unknown>;
 
-  constructor({ clock, faults, requests, iam, functions, stack, awsEndpointUrl, bedrock, sweep }: ControlOptions) {
+  constructor({
+    clock,
+    faults,
+    requests,
+    iam,
+    functions,
+    stack,
+    hostUrl,
+    awsEndpointUrl,
+    bedrock,
+    sweep,
+  }: ControlOptions) {
     const now = () => ({ now: new Date(clock.now()).toISOString() });
     this.#routes = {
       'GET /_local/requests': () => requests.report(),
@@ -57,6 +70,8 @@ export class ControlApi {
       'GET /_local/models': () => bedrock.report(),
       'POST /_local/models': (body) => bedrock.script(body),
       'DELETE /_local/models': () => bedrock.forget(),
+      'GET /_local/samples': () => ({ samples: SAMPLES }),
+      'POST /_local/samples': (body) => sendSample(hostUrl, SampleRequest.parse(body), clock.now()),
       'GET /_local/clock': now,
       'POST /_local/clock': (body) => {
         const { advanceMs = 0, advanceSeconds = 0, advanceMinutes = 0 } = Advance.parse(body);

@@ -5,6 +5,7 @@ import type { InvokeFunction } from '../aws/aws.ts';
 import { type Caller, startAwsEndpoint } from '../aws/aws-endpoint.ts';
 import { Faults } from '../aws/faults.ts';
 import { RequestCounts } from '../aws/request-counts.ts';
+import { ConsoleSite } from '../cloudfront/console-site.ts';
 import { startDynamoDb } from '../dynamodb/dynamodb.ts';
 import { createTables, tablesOf } from '../dynamodb/tables.ts';
 import { Iam } from '../iam/iam.ts';
@@ -95,14 +96,15 @@ export async function startHost(options: HostOptions): Promise<Host> {
       crash: async (_function, accessKeyId) => (await functionsReady).crash(accessKeyId),
       log: (line) => log('aws', line),
     });
+    const codeFolder = (logicalId: string) => {
+      const code = stack.resources.get(logicalId)?.properties.Code as { S3Key: string };
+      return assembly.codeFolder(code.S3Key);
+    };
     const functions = new Functions({
       stack,
       clock,
       awsEndpointUrl: awsEndpoint.url,
-      codeFolder: (logicalId) => {
-        const code = stack.resources.get(logicalId)?.properties.Code as { S3Key: string };
-        return assembly.codeFolder(code.S3Key);
-      },
+      codeFolder,
       log,
       registerCaller: (accessKeyId, caller) => callers.set(accessKeyId, caller),
     });
@@ -133,6 +135,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
         iam,
         functions,
         stack,
+        hostUrl: server.url,
         awsEndpointUrl: awsEndpoint.url,
         bedrock: services.bedrock,
         sweep: work.sweep,
@@ -144,6 +147,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
         hostUrl: () => server.url,
         clients: LOCAL_SIGN_IN,
       }),
+      console: ConsoleSite.of(stack, codeFolder),
     });
     return { url: server.url, awsEndpointUrl: awsEndpoint.url, stack, stop };
   } catch (error) {

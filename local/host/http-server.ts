@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { HttpApi } from '../api-gateway/http-api.ts';
+import type { ConsoleSite } from '../cloudfront/console-site.ts';
 import { ISSUER_PATH, type LocalIssuer } from '../oidc/local-issuer.ts';
 import type { Simulators } from '../simulators/simulators.ts';
 import type { ControlApi } from './control-api.ts';
@@ -18,9 +19,11 @@ interface Handlers {
   control: ControlApi;
   simulators: Simulators;
   issuer: LocalIssuer;
+  /** Undefined if the stage has no console. */
+  console: ConsoleSite | undefined;
 }
 
-/** The HTTP port of the host: the HTTP API of the template, the simulators, the OIDC issuer, and the control API. */
+/** The HTTP port of the host: the HTTP API and the console of the template, the simulators, the OIDC issuer, and the control API. */
 export async function startHttpServer(port: number): Promise<HttpServer> {
   const { promise: opened, resolve: open } = Promise.withResolvers<Handlers>();
   const server = createServer((request, response) => {
@@ -48,7 +51,7 @@ export async function startHttpServer(port: number): Promise<HttpServer> {
 }
 
 async function route(
-  { api, control, simulators, issuer }: Handlers,
+  { api, control, simulators, issuer, console }: Handlers,
   request: IncomingMessage,
   response: ServerResponse,
 ) {
@@ -56,6 +59,7 @@ async function route(
   if (pathname === '/_sim' || pathname.startsWith('/_sim/')) return simulators.handle(request, response);
   if (pathname.startsWith(`${ISSUER_PATH}/`)) return issuer.handle(request, response);
   if (pathname.startsWith('/_local/')) return control.handle(request, response);
+  if (console?.serves(request.method, pathname)) return console.handle(request, response);
   if (pathname === '/') return response.writeHead(302, { location: '/_sim' }).end();
   return api.handle(request, response);
 }

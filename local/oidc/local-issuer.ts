@@ -75,7 +75,7 @@ export class LocalIssuer {
         case 'GET /jwks':
           return sendJson(response, 200, { keys: [(await this.#key).publicJwk] });
         case 'GET /authorize':
-          return this.#showPage(searchParams, response);
+          return this.#authorize(searchParams, request, response);
         case 'POST /authorize':
           return this.#signIn(await readForm(request), response);
         case 'POST /token':
@@ -105,9 +105,19 @@ export class LocalIssuer {
     };
   }
 
-  #showPage(query: URLSearchParams, response: ServerResponse): void {
-    const { people } = this.#checked(query);
-    signInPage(response, { fields: Object.fromEntries(query), people, action: `${ISSUER_PATH}/authorize` });
+  /** `prompt=none` asks nothing: it returns with the person of the last sign-in of this browser, or with an error. */
+  #authorize(query: URLSearchParams, request: IncomingMessage, response: ServerResponse): void {
+    const { people, clientId } = this.#checked(query);
+    const last = lastSubject(request, clientId);
+    const isKnown = people.some(({ subject }) => subject === last);
+    if (query.get('prompt') !== 'none') {
+      signInPage(response, { fields: Object.fromEntries(query), people, action: `${ISSUER_PATH}/authorize` });
+    } else if (isKnown) {
+      query.set('subject', String(last));
+      this.#signIn(query, response);
+    } else {
+      this.#returnTo(response, query, { error: 'login_required', error_description: 'nobody is signed in here' });
+    }
   }
 
   #signIn(form: URLSearchParams, response: ServerResponse): void {
@@ -119,10 +129,14 @@ export class LocalIssuer {
     const nonce = form.get('nonce') ?? undefined;
     const expiresAt = this.#options.now() + CODE_VALID_MS;
     this.#codes.set(code, { clientId, redirectUri, challenge, nonce, person, expiresAt });
-    const back = new URL(redirectUri);
-    back.searchParams.set('code', code);
-    back.searchParams.set('state', form.get('state') ?? '');
-    back.searchParams.set('iss', this.#url);
+    response.setHeader('set-cookie', `${cookieOf(clientId)}=${subject}; Path=${ISSUER_PATH}; HttpOnly; SameSite=Lax`);
+    this.#returnTo(response, form, { code });
+  }
+
+  #returnTo(response: ServerResponse, request: URLSearchParams, fields: Record<string, string>): void {
+    const back = new URL(request.get('redirect_uri') ?? '');
+    const all = { ...fields, state: request.get('state') ?? '', iss: this.#url };
+    for (const [name, value] of Object.entries(all)) back.searchParams.set(name, value);
     response.writeHead(303, { location: back.href, 'cache-control': 'no-store' }).end();
   }
 
@@ -202,6 +216,14 @@ export class LocalIssuer {
     const payload = { ...claims, iss: this.#url, sub: subject, aud: audience, iat: now, exp: now + validSeconds };
     return new SignJWT(payload).setProtectedHeader({ alg, kid, typ: 'JWT' }).sign(privateKey);
   }
+}
+
+/** Who was signed in last, by client. The page asks no password, so the cookie needs no secret. */
+const cookieOf = (clientId: string): string => `local_issuer_${clientId}`;
+
+function lastSubject({ headers }: IncomingMessage, clientId: string): string | undefined {
+  const cookies = (headers.cookie ?? '').split(/;\s*/).map((cookie) => cookie.split('='));
+  return cookies.find(([name]) => name === cookieOf(clientId))?.[1];
 }
 
 function isOnThisMachine(url: string): boolean {

@@ -16,7 +16,12 @@ import { dirname, join } from 'node:path';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 /** Everything that an assembly is made of. Packages are pinned by the lockfile. */
-const SOURCES = ['{bin,docs,lambdas,lib,policies}/**/*', 'cdk.json', 'package.json', 'package-lock.json'];
+const SOURCES = [
+  '{bin,client,console,docs,lambdas,lib,policies}/**/*',
+  'cdk.json',
+  'package.json',
+  'package-lock.json',
+];
 /** A host has its own links to the files, so deleting an assembly from the cache does not affect it. */
 const ASSEMBLIES_MAX = 8;
 

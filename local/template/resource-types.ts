@@ -7,6 +7,9 @@ const HOSTED = [
   'AWS::ApiGatewayV2::Authorizer',
   'AWS::ApiGatewayV2::Integration',
   'AWS::ApiGatewayV2::Route',
+  'AWS::CloudFront::Distribution',
+  'AWS::CloudFront::Function',
+  'AWS::CloudFront::ResponseHeadersPolicy',
   'AWS::DynamoDB::GlobalTable',
   'AWS::Events::Rule',
   'AWS::IAM::Policy',
@@ -20,12 +23,14 @@ const HOSTED = [
   'AWS::SecretsManager::Secret',
   'AWS::SQS::Queue',
   'AWS::StepFunctions::StateMachine',
+  'Custom::ConsoleFiles',
 ];
 
 /** Resources without an effect on one machine: logs, alarms, and policies for callers that do not exist here. */
 const WITHOUT_LOCAL_EFFECT = [
   'Custom::EvidenceKeys',
   'AWS::ApiGatewayV2::Stage',
+  'AWS::CloudFront::OriginAccessControl',
   'AWS::CloudWatch::Alarm',
   'AWS::CloudWatch::Dashboard',
   'AWS::Logs::LogGroup',
@@ -70,6 +75,19 @@ const IDENTITIES: Record<string, Identify> = {
   'AWS::ApiGatewayV2::Api': (input) => ({ ref: shortHash(input, 10), attributes: { ApiEndpoint: input.hostUrl } }),
   'AWS::ApiGatewayV2::Authorizer': (input) => ({ ref: shortHash(input, 8), attributes: {} }),
   'AWS::ApiGatewayV2::Integration': (input) => ({ ref: shortHash(input, 8), attributes: {} }),
+  'AWS::CloudFront::Distribution': (input) => ({
+    ref: shortHash(input, 14).toUpperCase(),
+    attributes: { DomainName: new URL(input.hostUrl).host },
+  }),
+  'AWS::CloudFront::Function': named(
+    'Name',
+    (name) => `arn:aws:cloudfront::${ACCOUNT}:function/${name}`,
+    'FunctionARN',
+  ),
+  'AWS::CloudFront::OriginAccessControl': (input) => ({
+    ref: shortHash(input, 14),
+    attributes: { Id: shortHash(input, 14) },
+  }),
   'AWS::CloudWatch::Alarm': named('AlarmName', (name) => `${regional('cloudwatch', 'alarm')}:${name}`),
   'AWS::DynamoDB::GlobalTable': named('TableName', (name) => regional('dynamodb', `table/${name}`)),
   'AWS::Events::Rule': named('Name', (name) => regional('events', `rule/${name}`)),
@@ -82,7 +100,10 @@ const IDENTITIES: Record<string, Identify> = {
   'AWS::Logs::LogGroup': named('LogGroupName', (name) => `${regional('logs', 'log-group')}:${name}:*`),
   'AWS::S3::Bucket': (input) => {
     const name = explicitName(input, 'BucketName').toLowerCase();
-    return { ref: name, attributes: { Arn: `arn:aws:s3:::${name}` } };
+    return {
+      ref: name,
+      attributes: { Arn: `arn:aws:s3:::${name}`, RegionalDomainName: `${name}.s3.${REGION}.amazonaws.com` },
+    };
   },
   'AWS::SecretsManager::Secret': (input) => {
     const arn = `${regional('secretsmanager', 'secret')}:${explicitName(input, 'Name')}-LOCAL1`;
@@ -135,9 +156,9 @@ function shortHash(input: IdentityInput, hexDigits: number): string {
   return createHash('sha256').update(`${input.stackName}/${input.logicalId}`).digest('hex').slice(0, hexDigits);
 }
 
-function named(property: string, arnOf: (name: string) => string): Identify {
+function named(property: string, arnOf: (name: string) => string, arnAttribute = 'Arn'): Identify {
   return (input) => {
     const name = explicitName(input, property);
-    return { ref: name, attributes: { Arn: arnOf(name) } };
+    return { ref: name, attributes: { [arnAttribute]: arnOf(name) } };
   };
 }

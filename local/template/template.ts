@@ -44,6 +44,7 @@ const PSEUDO_PARAMETERS: Record<string, string> = {
   'AWS::AccountId': ACCOUNT,
   'AWS::Region': REGION,
   'AWS::Partition': 'aws',
+  'AWS::URLSuffix': 'amazonaws.com',
 };
 
 /** Resolves the template as CloudFormation does. Refuses what the local host does not support, all of it in one message. */

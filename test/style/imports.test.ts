@@ -30,6 +30,7 @@ const LAYERS = [
   ['slack'],
   ['setup'],
   ['api'],
+  ['console'],
 ];
 /** Entry points and their wiring may import everything. */
 const WIRING = /(\.lambda|\.wiring)\.ts$/;

@@ -1,0 +1,20 @@
+import type { RequestFor } from '../../client/api-client.ts';
+import { type ReadRoute, useApi } from './api.ts';
+
+/** How often pages ask for news while they are visible. */
+const POLL_MS = 2_000;
+
+/** What a page shows live: everything of the tenant, or one run. */
+export type Topic = 'tenant' | { run: string };
+
+/**
+ * The response of a GET route, which stays current. Commits are the truth: whoever says that something has changed only
+ * makes the query read again. Today that is a poll every 2 s; the live feed replaces it here and nowhere else.
+ */
+export function useLive<Key extends ReadRoute>(
+  key: Key,
+  request: RequestFor<Key>,
+  { enabled = true, ended = false }: { topic: Topic; enabled?: boolean; ended?: boolean },
+) {
+  return useApi(key, request, { every: ended ? false : POLL_MS, enabled });
+}

@@ -1,0 +1,10 @@
+import './styles.css';
+import { createRoot } from 'react-dom/client';
+import { App } from './app.tsx';
+import { applyTheme } from './parts/preferences.ts';
+import { startSession } from './sign-in/session.ts';
+
+applyTheme();
+const root = document.getElementById('root');
+if (root) createRoot(root).render(<App />);
+startSession();

@@ -1,0 +1,52 @@
+import type { TableProps } from '@cloudscape-design/components/table';
+import { Link } from 'wouter';
+import { duration } from '../../bin/terminal/times.ts';
+import { PointInTime } from '../parts/point-in-time.tsx';
+import { RunStatusText, type RunSummary } from '../parts/run-status.tsx';
+import { UntrustedText } from '../parts/untrusted-text.tsx';
+
+export const titleOf = ({ title, subject, automation }: RunSummary): string => title ?? subject ?? automation;
+
+/** What a person recognises first; ids are on the page of the run. */
+export const RUN_COLUMNS: readonly TableProps.ColumnDefinition<RunSummary>[] = [
+  {
+    id: 'title',
+    header: 'Run',
+    isRowHeader: true,
+    minWidth: 220,
+    cell: (run) => (
+      <Link href={`/runs/${encodeURIComponent(run.runId)}`}>
+        <UntrustedText text={titleOf(run)} max={90} />
+      </Link>
+    ),
+  },
+  { id: 'status', header: 'Status', minWidth: 150, cell: ({ status }) => <RunStatusText status={status} /> },
+  {
+    id: 'automation',
+    header: 'Automation',
+    minWidth: 120,
+    cell: ({ automation }) => <UntrustedText text={automation} max={60} />,
+  },
+  {
+    id: 'subject',
+    header: 'Subject',
+    minWidth: 120,
+    cell: ({ subject }) => (subject === null ? '–' : <UntrustedText text={subject} max={60} />),
+  },
+  { id: 'age', header: 'Accepted', minWidth: 110, cell: ({ createdAt }) => <PointInTime at={createdAt} /> },
+  {
+    id: 'duration',
+    header: 'Took',
+    minWidth: 90,
+    cell: ({ durationMs }) => (durationMs === null ? '–' : duration(durationMs)),
+  },
+  {
+    id: 'who',
+    header: 'Who',
+    minWidth: 110,
+    cell: ({ assignee, request, trigger }) => (
+      <UntrustedText text={assignee ?? request?.actor ?? trigger.source} max={40} />
+    ),
+  },
+  { id: 'error', header: 'Error', minWidth: 120, cell: ({ error }) => error?.code ?? '–' },
+];

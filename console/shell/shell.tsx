@@ -1,0 +1,120 @@
+import { type ReactNode, useState } from 'react';
+import { Link, useLocation } from 'wouter';
+import { useInboxCount } from '../data/inbox.ts';
+import { useMe } from '../data/me.ts';
+import { PAGES } from '../pages.ts';
+import { UntrustedText } from '../parts/untrusted-text.tsx';
+import { signOut } from '../sign-in/session.ts';
+import { KeyboardHelp } from './keyboard-help.tsx';
+import { Notices } from './notices.tsx';
+import { ThemeSwitch, TimeSwitch } from './switches.tsx';
+
+/** The frame of the console. Its parts are plain HTML: the components for it are half as large as the rest of a page. */
+export function Shell({ isLocal, children }: { isLocal: boolean; children: ReactNode }) {
+  const [isMenuOpen, setIsMenuOpen] = useState(false);
+  const [path] = useLocation();
+  return (
+    <>
+      <a className="skip-link" href="#content">
+        Skip to the content
+      </a>
+      <header className="top-bar">
+        <button
+          type="button"
+          className="menu-button"
+          aria-expanded={isMenuOpen}
+          aria-controls="navigation"
+          onClick={() => setIsMenuOpen(!isMenuOpen)}
+        >
+          Menu
+        </button>
+        <Link href="/" className="brand">
+          Countersign
+        </Link>
+        <InboxLink />
+        <div className="top-bar-end">
+          <TimeSwitch />
+          <ThemeSwitch />
+          <Person />
+        </div>
+      </header>
+      <div className="frame">
+        <nav
+          id="navigation"
+          aria-label="Pages"
+          className={isMenuOpen ? 'navigation open' : 'navigation'}
+          onClickCapture={() => setIsMenuOpen(false)}
+        >
+          <Navigation path={path} isLocal={isLocal} />
+        </nav>
+        <main id="content" tabIndex={-1}>
+          <Notices />
+          {children}
+        </main>
+      </div>
+      <KeyboardHelp />
+    </>
+  );
+}
+
+function Navigation({ path, isLocal }: { path: string; isLocal: boolean }) {
+  const shown = PAGES.filter(({ label }) => label !== undefined);
+  return (
+    <>
+      <ul>
+        {shown.map(({ path: pattern, label }) => {
+          const isHere = pattern === '/' ? path === '/' : path === pattern || path.startsWith(`${pattern}/`);
+          return (
+            <li key={pattern}>
+              <Link href={pattern} {...(isHere && { 'aria-current': 'page' })}>
+                {label}
+              </Link>
+            </li>
+          );
+        })}
+      </ul>
+      <ul>
+        {isLocal && (
+          <li>
+            <a href="/_sim" target="_blank" rel="noreferrer">
+              External systems (simulated)
+            </a>
+          </li>
+        )}
+        <li>
+          <a href="/docs" target="_blank" rel="noreferrer">
+            API documentation
+          </a>
+        </li>
+      </ul>
+    </>
+  );
+}
+
+function InboxLink() {
+  const count = useInboxCount();
+  const waits = count === 1 ? '1 thing waits for you' : `${count} things wait for you`;
+  return (
+    <Link href="/" className={count > 0 ? 'inbox-count waiting' : 'inbox-count'} aria-label={`Inbox: ${waits}`}>
+      Inbox <span className="count">{count}</span>
+    </Link>
+  );
+}
+
+function Person() {
+  const { data: me } = useMe();
+  if (!me) return null;
+  return (
+    <div className="person">
+      <span>
+        <UntrustedText text={me.name ?? me.person} max={40} />
+        <small>
+          {me.role} of <UntrustedText text={me.tenant} max={40} />
+        </small>
+      </span>
+      <button type="button" className="bar-button" onClick={() => signOut()}>
+        Sign out
+      </button>
+    </div>
+  );
+}

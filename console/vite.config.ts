@@ -1,0 +1,28 @@
+import { defineConfig } from 'vite';
+
+/** A running local host, for `npm run console`: Vite serves the sources and passes everything else on. */
+const LOCAL_HOST = process.env.COUNTERSIGN_URL ?? 'http://127.0.0.1:4500';
+
+export default defineConfig({
+  root: import.meta.dirname,
+  build: {
+    target: 'es2023',
+    // The content security policy allows neither inline scripts nor data URLs, except of images.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    chunkSizeWarningLimit: 1_000,
+    rolldownOptions: {
+      onLog(level, log, handler) {
+        // Cloudscape marks its modules for React servers, which we do not use.
+        if (log.code !== 'MODULE_LEVEL_DIRECTIVE') handler(level, log);
+      },
+    },
+  },
+  server: {
+    proxy: Object.fromEntries(
+      ['/api', '/_sim', '/_local', '/_oidc', '/webhooks', '/docs', '/openapi.json', '/.well-known', '/healthz'].map(
+        (path) => [path, { target: LOCAL_HOST, changeOrigin: true, ws: true }],
+      ),
+    ),
+  },
+});
