@@ -8,8 +8,8 @@ const POLL_MS = 2_000;
 export type Topic = 'tenant' | { run: string };
 
 /**
- * The response of a GET route, which stays current. Commits are the truth: whoever says that something has changed only
- * makes the query read again. Today that is a poll every 2 s; the live feed replaces it here and nowhere else.
+ * The response of a GET route, which stays current. Commits are the truth: a hint that something has changed only makes
+ * the query read again. Today a timer gives the hints; the live feed will give them here, and pages stay as they are.
  */
 export function useLive<Key extends ReadRoute>(
   key: Key,

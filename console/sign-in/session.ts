@@ -22,7 +22,7 @@ export type Session =
 
 /** The name of the last issuer of this tab. */
 const LAST_ISSUER = 'countersign.issuer';
-/** What people typed, by page. Whoever signs in next must not see it. */
+/** What people typed, by page. The next person who signs in must not see it. */
 const DRAFTS = 'countersign.draft.';
 
 let session: Session = { state: 'starting' };

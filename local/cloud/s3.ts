@@ -166,9 +166,9 @@ export class LocalS3 implements RestService {
 
   /** Deletes one version. Object Lock refuses this to every caller until the retention has passed. */
   #delete(bucket: BucketDefinition, key: string, versionId: string | null): WireReply {
-    if (versionId === null) throw notImplemented('DeleteObject without a versionId');
+    if (versionId === null && bucket.versioned) throw notImplemented('DeleteObject without a versionId');
     const object = this.#object(bucket, key);
-    if (object?.versionId !== versionId) return reply(204);
+    if (object?.versionId !== (versionId ?? UNVERSIONED)) return reply(204);
     if (object.retainUntilMs !== null && object.retainUntilMs > this.#clock.now()) {
       throw new AwsError('AccessDenied', 'Access Denied because object protected by object lock.', 403);
     }

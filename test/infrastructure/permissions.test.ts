@@ -11,6 +11,7 @@ const WILDCARDS: Record<string, RegExp> = {
   EvidenceApiFetchRole: /^s3:GetObject$/,
   AgentApiWorkRole: /^s3:PutObject$/,
   ApiRunsRole: /^s3:GetObject$/,
+  ConsoleDeployRole: /^s3:(Put|Delete)Object$/,
 };
 
 /** The streams of one log group and the versions of one function are spelled with a star at the end. */
@@ -19,6 +20,8 @@ const PARTS_OF_ONE_THING = /:(log-group|function):[^*]+:\*$/;
 const SECRETS_OF_ONE_PURPOSE = /:secret:countersign\/[a-z-]+\/\*\/[a-z-]+-\?{6}$/;
 const isNarrow = (resource: string) =>
   !resource.includes('*') || PARTS_OF_ONE_THING.test(resource) || SECRETS_OF_ONE_PURPOSE.test(resource);
+
+const isConsole = (role: string) => role.startsWith('ConsoleDeployRole');
 
 const ITEM_ACTIONS = ['GetItem', 'BatchGetItem', 'Query', 'PutItem', 'UpdateItem', 'DeleteItem', 'ConditionCheckItem'];
 
@@ -61,7 +64,9 @@ describe.each(STAGES)('in stage %s', (stage) => {
       return !allowed || !actions.every((action) => allowed.test(action));
     });
     expect(unexplained).toEqual([]);
-    const evidence = wide.filter(({ actions }) => actions.some((action) => action.startsWith('s3:')));
+    const evidence = wide.filter(
+      ({ role, actions }) => actions.some((action) => action.startsWith('s3:')) && !isConsole(role),
+    );
     for (const resource of evidence.flatMap(({ resources }) => resources)) {
       expect(resource).toMatch(/\/(evidence|log|siem|artifacts|output)\/\*$/);
     }
@@ -162,7 +167,7 @@ describe.each(STAGES)('in stage %s', (stage) => {
   it.each([
     // The worker signs assignments of agents, which have a payload type of their own.
     ['kms:Sign', ['EvidenceLogCloseDaysRole', 'EvidenceVaultSealRole', 'WorkerStepRole']],
-    ['s3:PutObject', ['AgentApiWorkRole', 'EvidenceLogCloseDaysRole', 'EvidenceVaultSealRole']],
+    ['s3:PutObject', ['AgentApiWorkRole', 'ConsoleDeployRole', 'EvidenceLogCloseDaysRole', 'EvidenceVaultSealRole']],
     ['states:SendTaskSuccess', ['ApprovalFlowFollowRole']],
     ['states:StartExecution', ['SweepSweeperRole', 'WorkerStepRole']],
     ['secretsmanager:PutSecretValue', ['TenantSetupCredentialsRole']],
@@ -184,8 +189,12 @@ describe.each(STAGES)('in stage %s', (stage) => {
   });
 
   it('no function can delete or unlock evidence or change its retention', () => {
-    const onS3 = statements.flatMap(({ actions }) => actions.filter((action) => action.startsWith('s3:')));
-    expect([...new Set(onS3)].sort()).toEqual(['s3:GetObject', 's3:PutObject']);
+    const onS3 = statements.filter(({ actions }) => actions.some((action) => action.startsWith('s3:')));
+    const ofOthers = onS3.filter(({ role }) => !isConsole(role)).flatMap(({ actions }) => actions);
+    expect([...new Set(ofOthers)].sort()).toEqual(['s3:GetObject', 's3:PutObject']);
+    // The files of the console are in a bucket of their own.
+    const ofConsole = onS3.filter(({ role }) => isConsole(role)).flatMap(({ resources }) => resources);
+    for (const resource of ofConsole) expect(resource).toMatch(/-consolebucket[0-9a-f]{8}(\/\*)?$/);
   });
 
   it('each function reads only the secrets that it needs', () => {

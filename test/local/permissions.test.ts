@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { DynamoDBClient, PutItemCommand } from '@aws-sdk/client-dynamodb';
+import { ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { afterEach, expect, it } from 'vitest';
 import { localSecret } from '../../bin/commands/local-stage.ts';
@@ -22,6 +23,7 @@ import { incident } from './deliveries.ts';
 import { ACME_KEY, isTerminal, type ShownRun } from './host-client.ts';
 import { labelWrites } from './seen-writes.ts';
 import { signInLocally } from './sign-in.ts';
+import { requestOfStack } from './stack-request.ts';
 import { startTestHost, type TestHost } from './test-host.ts';
 
 const DAY_MS = 24 * 3_600_000;
@@ -122,6 +124,7 @@ it('no role has a grant that the whole path, including its failures, does not ne
   await deadLetters();
   await exportsThatFail();
   await commandsOfAgents();
+  await filesOfTheConsole();
   const unused = await host.unusedGrants();
   const unexplained = unused.filter(
     ({ role, action }) => !KNOWN.some((known) => known.action === action && role.startsWith(known.role ?? '')),
@@ -443,6 +446,17 @@ async function caps(): Promise<void> {
   await host.letTimePassUntil([second], ({ status }) => status === 'waiting_external');
   expect((await host.command(`/runs/${second}/cancel`)).status).toBe(200);
   await host.waitForRun(second);
+}
+
+/** What CloudFormation asks for when it deploys the stack and when it deletes it. */
+async function filesOfTheConsole(): Promise<void> {
+  const s3 = new S3Client(host.clientConfig());
+  const Bucket = host.only('AWS::S3::Bucket', 'ConsoleBucket').ref;
+  const stored = async () => (await s3.send(new ListObjectsV2Command({ Bucket }))).Contents ?? [];
+  expect(await requestOfStack(host, 'Custom::ConsoleFiles', 'Create')).toMatchObject({ Status: 'SUCCESS' });
+  expect((await stored()).map(({ Key }) => Key)).toContain('index.html');
+  expect(await requestOfStack(host, 'Custom::ConsoleFiles', 'Delete')).toMatchObject({ Status: 'SUCCESS' });
+  expect(await stored()).toEqual([]);
 }
 
 async function peoplesCommands(): Promise<void> {

@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { sourceFiles } from './source.ts';
 
-const everything = sourceFiles('{bin,client,lib,lambdas,local,test,bench,agent,console}/**/*.{ts,mjs}', '*.ts');
+const everything = sourceFiles('{bin,client,lib,lambdas,local,test,bench,agent,console}/**/*.{ts,tsx,mjs}', '*.ts');
 
 /** Entry points use the real clock, ids and environment. Everywhere else they are injected, so that a failure can be repeated. */
 const ENTRY_POINT = /^lambdas\/entry\/|\.lambda\.ts$|\.wiring\.ts$/;

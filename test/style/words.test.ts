@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { type Violation, violationsIn } from './find-retired-words.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
-const TEXT = '*.{ts,mts,mjs,md,yaml,yml,html,cedar,cedarschema,rego}';
+const TEXT = '*.{ts,tsx,mts,mjs,md,yaml,yml,html,cedar,cedarschema,rego}';
 const FOLDERS = '{agent,bench,bin,client,console,docs,events,lambdas,lib,local,policies,test,workflows}';
 /** The list and its test. */
 const NOT_CHECKED = ['test/style/retired-words.ts', 'test/style/words.test.ts'];

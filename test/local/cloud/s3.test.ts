@@ -161,6 +161,13 @@ describe('the local S3, seen through the AWS SDK', () => {
     await expect(remove).rejects.toMatchObject({ name: 'AccessDenied' });
   });
 
+  it('an object of a bucket without versions is deleted by its key', async () => {
+    await put('x', 'one');
+    await client.send(new DeleteObjectCommand({ Bucket: 'plain', Key: 'x' }));
+    await client.send(new DeleteObjectCommand({ Bucket: 'plain', Key: 'x' }));
+    await expect(get('x')).rejects.toMatchObject({ name: 'NoSuchKey' });
+  });
+
   it('refuses what it does not support, by name', async () => {
     await put('x', 'one');
     const refused = async (call: Promise<unknown>, what: string) =>
@@ -170,7 +177,7 @@ describe('the local S3, seen through the AWS SDK', () => {
     await refused(put('y', 'one', { IfMatch: '"tag"' }), 'the header if-match of PutObject');
     await refused(put('y', 'one', { ObjectLockMode: 'COMPLIANCE' }), 'the header x-amz-object-lock-mode');
     await refused(put('y', 'one', { ContentEncoding: 'aws-chunked' }), 'the header content-encoding');
-    await refused(client.send(new DeleteObjectCommand({ Bucket: 'plain', Key })), 'DeleteObject without a versionId');
+    await refused(client.send(new DeleteObjectCommand({ Bucket: 'versioned', Key })), 'DeleteObject without a versionId');
     await refused(
       client.send(
         new DeleteObjectCommand({ Bucket: 'evidence', Key, VersionId: '1', BypassGovernanceRetention: true }),

@@ -1,0 +1,69 @@
+import { runInNewContext } from 'node:vm';
+import { describe, expect, it } from 'vitest';
+import { wildcardMatches } from '../../local/iam/conditions.ts';
+import { allRoutes } from '../api/every-route.ts';
+import { STAGES, synthesized } from './synthesized.ts';
+
+interface Behavior {
+  PathPattern?: string;
+  TargetOriginId: string;
+  CachePolicyId: string;
+  FunctionAssociations?: unknown[];
+}
+
+const CACHING_DISABLED = '4135ea2d-6df8-44a3-9df3-4b5a84be39ad';
+
+describe.each(STAGES)('in stage %s', (stage) => {
+  const { properties } = synthesized(stage);
+  const config = properties('AWS::CloudFront::Distribution')[0]?.DistributionConfig as {
+    CacheBehaviors: Behavior[];
+    DefaultCacheBehavior: Behavior;
+    CustomErrorResponses?: unknown;
+  };
+  const policy = properties('AWS::CloudFront::ResponseHeadersPolicy')[0]?.ResponseHeadersPolicyConfig as {
+    SecurityHeadersConfig: { ContentSecurityPolicy: { ContentSecurityPolicy: string } };
+  };
+  const policyText = policy.SecurityHeadersConfig.ContentSecurityPolicy.ContentSecurityPolicy;
+
+  it('the distribution passes every path of the API on, and caches nothing of it', () => {
+    for (const { route } of allRoutes) {
+      const behavior = config.CacheBehaviors.find(({ PathPattern = '' }) => wildcardMatches(PathPattern, route.path));
+      expect(behavior, route.path).toMatchObject({ CachePolicyId: CACHING_DISABLED });
+      expect(behavior?.TargetOriginId).not.toBe(config.DefaultCacheBehavior.TargetOriginId);
+    }
+  });
+
+  it('paths without a file are the page of the console, and no error page hides a 404 of the API', () => {
+    const handler = runInNewContext(`(${properties('AWS::CloudFront::Function')[0]?.FunctionCode})`);
+    const uriOf = (uri: string) => handler({ request: { uri } }).uri;
+    for (const page of ['/', '/runs', '/runs/run_1', '/agents/acme.payments-1_5f0c', '/sign-in', '/etc/../x.svg']) {
+      expect(uriOf(page)).toBe('/index.html');
+    }
+    for (const file of ['/assets/main-1a2b.js', '/favicon.svg']) expect(uriOf(file)).toBe(file);
+    expect(config.CustomErrorResponses).toBeUndefined();
+    expect(config.CacheBehaviors.flatMap(({ FunctionAssociations = [] }) => FunctionAssociations)).toEqual([]);
+  });
+
+  it('pages load nothing from elsewhere, run nothing inline and turn no text into HTML', () => {
+    expect(policyText).not.toMatch(/unsafe|\*|https?:(?!\/\/)/);
+    for (const part of ["default-src 'none'", "script-src 'self'", "style-src 'self'", "frame-ancestors 'none'"]) {
+      expect(policyText.split('; ')).toContain(part);
+    }
+    expect(policyText).toContain("require-trusted-types-for 'script'");
+  });
+
+  it('only the distribution reads the bucket', () => {
+    const statements = properties('AWS::S3::BucketPolicy').flatMap(
+      ({ PolicyDocument }) =>
+        (PolicyDocument as { Statement: { Effect: string; Action: string; Principal: unknown; Condition?: object }[] })
+          .Statement,
+    );
+    const reads = statements.filter(({ Effect, Action }) => Effect === 'Allow' && Action === 's3:GetObject');
+    expect(reads).toEqual([
+      expect.objectContaining({
+        Principal: { Service: 'cloudfront.amazonaws.com' },
+        Condition: { StringEquals: { 'AWS:SourceArn': expect.stringContaining(':distribution/') } },
+      }),
+    ]);
+  });
+});
