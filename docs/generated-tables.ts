@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { RULES } from '../lambdas/evidence/verify/rules/check-rules.ts';
 import type { EventKind, ProvenEntry } from '../lambdas/run/events/event-kind.ts';
 import { EVENT_KINDS } from '../lambdas/run/events/events.ts';
 import { FILE_KINDS } from '../lambdas/workflow/step-kinds.ts';
@@ -15,6 +16,7 @@ const TABLES: Record<string, () => string> = {
   'events of a step': () => proofs('step'),
   'events of a receipt': () => proofs('receipt'),
   'events of an approval': () => proofs('approval'),
+  'the rules': rules,
   'step kinds': stepKinds,
 };
 
@@ -36,6 +38,11 @@ function proofs(entry: ProvenEntry): string {
     proves?.[entry] ? [`| \`${type}\` | ${proves[entry]} |`] : [],
   );
   return ['| event | proves |', '|---|---|', ...rows].join('\n');
+}
+
+function rules(): string {
+  const rows = RULES.map(({ number, name, description }) => `| ${number} | \`${name}\` | ${description} |`);
+  return ['| rule | name | every run follows it |', '|---|---|---|', ...rows].join('\n');
 }
 
 /** A field that not all variants of an event have is optional. */

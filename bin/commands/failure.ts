@@ -6,6 +6,8 @@ export const EXIT = {
   usage: 2,
   /** The API does not respond, or it rejects the API key. */
   refused: 3,
+  /** Of `evidence verify`, which calls no API: the bundle is intact, but the run broke a rule. */
+  rulesBroken: 3,
   /** A bug in this program (EX_SOFTWARE in sysexits.h). It says nothing about the result. */
   broken: 70,
   /** Ended by Ctrl-C, as shells report it. */

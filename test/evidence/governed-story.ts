@@ -136,8 +136,10 @@ export class GovernedStory {
     this.#chronicle
       .commit({ type: 'run.accepted', ...accepted })
       .commit(
+        moved('queued', 'enriching'),
         { type: 'run.enriched', enrichmentHash: hashOf(ENRICHMENT) },
-        moved('queued', 'running'),
+        moved('enriching', 'ready'),
+        moved('ready', 'running'),
         ...this.#decided('classify', 'allow'),
         ...this.#begun('classify'),
       )

@@ -4,17 +4,20 @@ import { at, type Fields, type Json } from './second-verifier.ts';
 const FIELDS = {
   document: 'format run trigger steps decisions approvals receipts cost awsRequestsAtLeast versions index commits head',
   run:
-    'tenant runId automation workspace workflow trigger subject? status error? createdAt startedAt? completedAt ' +
+    'tenant runId automation workspace workflow trigger request? subject? status error? createdAt startedAt? completedAt ' +
     'durationMs deadlineAt writes resumeCount? concurrencyKey? rollbackOf? rollback? compensation?',
   workflow: 'name version',
   'run.trigger': 'source event key',
+  request: 'actor rerunOf? replay? planHash? slot?',
+  replayed: 'of from root?',
   rollbackOf: 'runId bundleHash steps',
   rollback: 'endsAs actor at error?',
   compensation: 'step receiptKey outcome reason?',
   trigger: 'source event receivedAt payload',
   step:
     'id index tool status skipped? attempt leaseVersion updatedAt completedAt? undoes? action? approvalId? receiptKey? ' +
-    'input? output? error?',
+    'assigned? input? output? error?',
+  assigned: 'agent assignment profile statementHash',
   action: 'tool instance target effect risk blastRadius environment destructive reversible undo derived? fields',
   derived: 'field how from',
   decision:
@@ -32,8 +35,12 @@ const FIELDS = {
   change: 'field from to',
   receipt:
     'key runId step index tool effect target fields requestHash attempt leaseVersion intentAt openSince grounds? outcome ' +
-    'settledAt? recovered? incomplete? output? before? reversal? response? cost? error? reversedAt? reversedBy?',
+    'settledAt? recovered? incomplete? output? before? reversal? response? command? cost? error? reversedAt? reversedBy?',
   'receipt.grounds': 'policyHash policies approvalId?',
+  command:
+    'agentId assignmentId statementHash profile environment status exitCode signal durationMs output credentialsUsed violations',
+  'command.output': 'sha256 bytes droppedBytes',
+  credential: 'id source auditId ttlSeconds revoked',
   reversal: 'tool? input? expects? irreversible?',
   cost: 'provider model calls inputTokens outputTokens usd?',
   'receipt.cost': 'provider model calls? inputTokens outputTokens usd?',
@@ -53,15 +60,17 @@ const INNER: Partial<Record<Kind, Record<string, Kind>>> = {
     ...{ receipts: 'receipt', cost: 'cost', versions: 'versions', commits: 'commit', head: 'head' },
   },
   run: {
+    request: 'request',
     ...{ workflow: 'workflow', trigger: 'run.trigger', error: 'failure', concurrencyKey: 'digest' },
     ...{ rollbackOf: 'rollbackOf', rollback: 'rollback', compensation: 'compensation' },
   },
+  request: { replay: 'replayed' },
   rollback: { error: 'failure' },
   compensation: { reason: 'digest' },
   trigger: { payload: 'described' },
   phase: { writes: 'phase.write', askedLater: 'phase.later' },
   'phase.write': { action: 'action', before: 'digest', after: 'digest' },
-  step: { action: 'action', input: 'described', output: 'described', error: 'failure' },
+  step: { assigned: 'assigned', action: 'action', input: 'described', output: 'described', error: 'failure' },
   decision: { message: 'digest' },
   approval: {
     ...{ action: 'action', message: 'digest', before: 'digest', after: 'digest', grounds: 'approval.grounds' },
@@ -73,8 +82,9 @@ const INNER: Partial<Record<Kind, Record<string, Kind>>> = {
   change: { from: 'digest', to: 'digest' },
   receipt: {
     ...{ grounds: 'receipt.grounds', output: 'described', before: 'digest', reversal: 'reversal' },
-    ...{ cost: 'receipt.cost', error: 'failure', incomplete: 'digest' },
+    ...{ cost: 'receipt.cost', error: 'failure', incomplete: 'digest', command: 'command' },
   },
+  command: { output: 'command.output', credentialsUsed: 'credential' },
   reversal: { input: 'digest', expects: 'digest' },
   versions: { workflow: 'workflow' },
   failure: { message: 'digest' },

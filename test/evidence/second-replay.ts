@@ -1,15 +1,15 @@
 import { at, canonical, type Fields, isSorted, type Json, listAt } from './second-verifier.ts';
 
 /** "What the commits prove", as questions about the list of all events. */
-interface History {
+export interface History {
   runId: string;
   events: Event[];
 }
-type Event = Fields & { type: string; saidAt: string; commit: number; place: number };
+export type Event = Fields & { type: string; saidAt: string; commit: number; place: number };
 
 const FIRST_UNDO = 5000;
 
-export function matchesCommits(document: Json): boolean {
+export function historyOf(document: Json): History {
   const events = listAt(document, 'commits').flatMap((commit) =>
     listAt(commit, 'events').map((event) => ({
       ...(event as Fields & { type: string }),
@@ -17,11 +17,16 @@ export function matchesCommits(document: Json): boolean {
       commit: Number(at(commit, 'seq')),
     })),
   );
-  const history: History = {
+  return {
     runId: String(at(at(document, 'run'), 'runId')),
     events: events.map((event, place) => ({ ...event, place })) as Event[],
   };
+}
+
+export function matchesCommits(document: Json): boolean {
+  const history = historyOf(document);
   return (
+    namesAgree(history) &&
     shows(at(document, 'run'), expectedRun(history)) &&
     shows(at(document, 'trigger'), expectedTrigger(history)) &&
     areSteps(listAt(document, 'steps'), history) &&
@@ -29,6 +34,17 @@ export function matchesCommits(document: Json): boolean {
     areApprovals(listAt(document, 'approvals'), history) &&
     gathers(document, history)
   );
+}
+
+/** "A step has one id", and "no event names an approval before it was requested". */
+function namesAgree({ events }: History): boolean {
+  return events.every(({ type, step, index, approvalId, place }) => {
+    const earlier = events.slice(0, place);
+    const named = earlier.find((event) => event.index === index && event.step !== undefined)?.step;
+    const isNamed = step === undefined || index === undefined || named === undefined || named === step;
+    const isAsked = earlier.some((event) => event.type === 'approval.requested' && event.approvalId === approvalId);
+    return isNamed && (approvalId === undefined || type === 'approval.requested' || isAsked);
+  });
 }
 
 type Expected = { [name: string]: Json | Expected | Expected[] | undefined };
@@ -118,7 +134,7 @@ function claimIn(story: Event[]): Event | undefined {
 const keyOf = ({ events }: History, claim: Event | undefined) => claim && events[claim.place + 1]?.receiptKey;
 
 /** The approval of a step at some position. */
-function approvalAt(history: History, index: Json, place: number): Json | undefined {
+export function approvalAt(history: History, index: Json, place: number): Json | undefined {
   const before = until(history.events, place);
   const asked = before.findLast(
     ({ type, approvalId, asks, index: which }) =>
@@ -132,7 +148,7 @@ function approvalAt(history: History, index: Json, place: number): Json | undefi
   return asked && !gone ? asked.approvalId : undefined;
 }
 
-const indexIn = (approvalId: Json | undefined) => Number(/-(\d+)$/.exec(String(approvalId))?.[1]);
+export const indexIn = (approvalId: Json | undefined) => Number(/-(\d+)$/.exec(String(approvalId))?.[1]);
 
 function areSteps(steps: Json[], history: History): boolean {
   const indexes = steps.map((step) => Number(at(step, 'index')));
@@ -179,15 +195,18 @@ function isStep(step: Json, history: History): boolean {
       ...(tool !== undefined && { tool }),
       ...((succeeded || claim) && { receiptKey }),
       ...(ending.type !== 'step.failed' && { input: undefined }),
+      ...(decided && at(step, 'action') !== null && { action: actionOf(lastOf(story, 'policy.decided') ?? decided) }),
       ...(claim && {
         ...{ attempt: claim.attempt, leaseVersion: claim.leaseVersion },
-        action: decided && { tool: decided.tool, target: decided.target, derived: decided.derived },
+        action: decided && actionOf(decided),
         approvalId: approvalAt(history, index, ending.place - 1),
       }),
     }) &&
     (!claim || input === null || at(input, 'sha256') === claim.inputHash)
   );
 }
+
+const actionOf = ({ tool, target, derived }: Event) => ({ tool, target, derived });
 
 function areReceipts(receipts: Json[], history: History): boolean {
   const keys = receipts.map((receipt) => String(at(receipt, 'key')));

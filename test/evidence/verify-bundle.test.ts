@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { bundleClaim } from '../../lambdas/evidence/bundle/bundle-claim.ts';
 import type { Signer } from '../../lambdas/evidence/evidence-store.ts';
 import { signClaim } from '../../lambdas/evidence/signing/dsse.ts';
+import { RULES } from '../../lambdas/evidence/verify/rules/check-rules.ts';
 import { type TrustedKey, trustedKey, trustedKeys } from '../../lambdas/evidence/verify/trusted-keys.ts';
 import { verifyBundle } from '../../lambdas/evidence/verify/verify-bundle.ts';
 import { canonicalJson } from '../../lambdas/run/canonical-json.ts';
@@ -16,6 +17,8 @@ describe('an unchanged bundle', () => {
   it('is valid, and its summary says what it is and who signed it', () => {
     expect(verifyBundle(bundle)).toEqual({
       verdict: 'valid',
+      intact: true,
+      rules: { checked: RULES.map(({ number, name }) => ({ rule: number, name })), broken: [], notCheckable: [] },
       summary: {
         tenant: 'acme',
         runId: 'run_00000001',

@@ -1,7 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { EvidenceDocument } from '../../lambdas/evidence/bundle/document.ts';
-import { parsedDocument } from './sealed-bundle.ts';
+import { resealedAs } from './resealed-mutations.ts';
+import { parsedDocument, SIGNER } from './sealed-bundle.ts';
+import { isGenuine } from './second-verifier.ts';
 import { bundle, type Case, problemOf, rehash, resealed, swap } from './tampering.ts';
+import rejection from './vectors/rules/format-1/rule-12.json' with { type: 'json' };
+
+const PUBLIC_KEY = String(SIGNER.publicKey.export({ type: 'spki', format: 'pem' }));
 
 type Entry = object | undefined;
 const edit = (entry: Entry, change: object) => Object.assign(entry ?? {}, change);
@@ -243,5 +248,57 @@ describe('in a bundle with a valid signature, the verifier names the entry that'
       entry: expected.entry,
       problem: expect.stringMatching(expected.problem),
     });
+  });
+});
+
+/** The document with another event at the end of a commit, and a new chain. */
+const withEvent = (seq: number, event: { type: string; [field: string]: unknown }) =>
+  resealed(({ commits, head }) => {
+    for (const [index, commit] of commits.entries()) {
+      const events = commit.seq === seq ? [...commit.events, event] : commit.events;
+      rehash(commit, { events, prevHash: commits[index - 1]?.hash ?? commit.prevHash });
+    }
+    head.hash = commits.at(-1)?.hash ?? '';
+  });
+
+describe('both verifiers reject a commit', () => {
+  const waiting = { type: 'step.waiting', awaits: 'time', until: EARLIER };
+  const vote = { type: 'approval.voted', step: 'assign', person: 'ben', via: 'api', decision: 'approve' };
+  const intended = {
+    type: 'write.intended',
+    step: 'assign',
+    receiptKey: 'k',
+    tool: 't',
+    target: 'x',
+    requestHash: OTHER_HASH,
+  };
+  it.each([
+    [
+      'that names a step with another id',
+      { type: 'step.canceled', step: 'other', index: 1 },
+      'commit 5',
+      /earlier events name it/,
+    ],
+    ['that names a step that is not shown', { ...waiting, step: 'other', index: 9 }, 'step of other', /missing/],
+    [
+      'with a vote for an approval that nobody requested',
+      { ...vote, approvalId: 'run_1.9-9' },
+      'commit 5',
+      /not requested/,
+    ],
+    ['that begins a write without a claim', intended, 'commit 5', /without a claim/],
+  ])('%s', async (_what, event, entry, problem) => {
+    const held = await withEvent(5, event);
+    expect(problemOf(held)).toEqual({ entry, problem: expect.stringMatching(problem) });
+    expect(isGenuine(String(held.document), String(held.envelope), PUBLIC_KEY)).toBe(false);
+  });
+
+  it('whose step was rejected and shows another target than the one that policy decided on', async () => {
+    const [rejected] = rejection.vectors.filter(({ breaks }) => breaks.length === 0);
+    const document: EvidenceDocument = JSON.parse(rejected?.document ?? '');
+    Object.assign(document.steps[0]?.action ?? {}, { target: 'servicenow:acme:incident:other' });
+    const held = await resealedAs(bundle, document);
+    expect(problemOf(held)).toEqual({ entry: 'step 1 (assign)', problem: expect.stringContaining('action.target') });
+    expect(isGenuine(String(held.document), String(held.envelope), PUBLIC_KEY)).toBe(false);
   });
 });

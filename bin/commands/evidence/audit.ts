@@ -86,6 +86,12 @@ function checkBundle(held: HeldFiles, keys: readonly TrustedKey[]): string | und
       return `cannot be read: ${verdict.problem}`;
     case 'unproven':
       return 'is not signed with a trusted key';
+    case 'rules_broken': {
+      const each = verdict.rules.broken.map(
+        (broken) => `${broken.rule}, ${broken.name}: ${broken.entry} ${broken.problem}`,
+      );
+      return `is intact, but the run broke rule ${each.join('; rule ')}`;
+    }
     case 'valid': {
       const { summary } = verdict;
       const hasItsName = summary.tenant === tenant && summary.runId === name;

@@ -20,8 +20,10 @@ export const evidenceChecks: readonly Command[] = [
     details: [
       FILE_DETAILS,
       'Beside a file of changes, FILE.values.json of changes export is compared with the signed digests.',
-      'Exit codes: 0 valid; 1 tampered with (the first bad entry is named); 2 cannot be verified, because a file',
-      'is missing or unreadable, or because no key was given; 70 a bug in this program.',
+      'Two results: whether the bundle is intact, and whether the run followed the rules (docs/evidence-format.md).',
+      'Exit codes: 0 intact, and the rules were followed; 1 tampered with (the first bad entry is named); 2 cannot be',
+      'verified, because a file is missing or unreadable, or because no key was given; 3 intact, but the run broke a',
+      'rule (each one is named); 70 a bug in this program.',
     ].join('\n'),
     offline: true,
     options: { key: KEY_OPTION },

@@ -2,6 +2,7 @@ import type { EvidenceApproval } from '../../../lambdas/evidence/bundle/approval
 import type { EvidenceCommit } from '../../../lambdas/evidence/bundle/commit-entry.ts';
 import type { EvidenceDocument } from '../../../lambdas/evidence/bundle/document.ts';
 import type { EvidenceReceipt } from '../../../lambdas/evidence/bundle/receipt-entry.ts';
+import type { RulesReport } from '../../../lambdas/evidence/verify/rules/rule.ts';
 import { viaText } from '../../../lambdas/run/approval.ts';
 import type { Digest } from '../../../lambdas/run/digest.ts';
 import { requirementText } from '../../../lambdas/run/events/requirement-text.ts';
@@ -21,6 +22,11 @@ export interface EvidenceText {
 export function evidenceText({ document, addenda, verdict }: ReadEvidence): EvidenceText {
   const { run, steps, decisions, approvals, receipts, cost, commits } = document;
   const sections = [
+    {
+      title: 'Broken rules',
+      columns: ['Rule', 'Entry', 'Problem'],
+      rows: verdict.rules.broken.map(({ rule, name, entry, problem }) => [`${rule}, ${name}`, entry, problem]),
+    },
     { title: 'Steps', columns: ['Step', 'Tool', 'Status', 'Attempts', 'Output'], rows: steps.map(stepRow) },
     {
       title: 'Policy decisions',
@@ -90,11 +96,17 @@ function runFacts({ run, versions, awsRequestsAtLeast }: EvidenceDocument): Evid
   ];
 }
 
+function rulesText({ checked, broken, notCheckable }: RulesReport): string {
+  const rest = notCheckable.length === 0 ? '' : `; ${notCheckable.length} cannot be checked with this bundle`;
+  if (broken.length === 0) return `followed: ${checked.length} rules checked${rest}`;
+  return `BROKEN: ${[...new Set(broken.map(({ rule, name }) => `${rule}, ${name}`))].join('; ')}`;
+}
+
 /** Each hash has its own line, so that it fits and can be copied. */
 function proofFacts({ head }: EvidenceDocument, verdict: ReadEvidence['verdict']): EvidenceText['facts'] {
   const { sha256, keyId } = verdict.summary;
   const signature: EvidenceText['facts'] =
-    verdict.verdict === 'valid'
+    verdict.verdict !== 'unproven'
       ? [
           ['signature', `valid: ${verdict.signedBy.algorithm}`],
           ['public key', verdict.signedBy.fingerprint],
@@ -106,6 +118,7 @@ function proofFacts({ head }: EvidenceDocument, verdict: ReadEvidence['verdict']
     ['head', head.hash],
     ['signed as', keyId],
     ...signature,
+    ['rules', rulesText(verdict.rules)],
   ];
 }
 

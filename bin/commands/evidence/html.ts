@@ -2,12 +2,12 @@ import { printable } from '../../terminal/terminal.ts';
 import type { Call } from '../command.ts';
 import { EXIT, type ExitCode } from '../failure.ts';
 import { writeFile } from '../read-file.ts';
-import { readEvidence } from './bundle-file.ts';
+import { type ReadEvidence, readEvidence } from './bundle-file.ts';
 import { type EvidenceText, evidenceText } from './evidence-text.ts';
 
 export function evidenceHtml(call: Call): ExitCode {
   const evidence = readEvidence(call);
-  const page = evidencePage(printable(evidenceText(evidence)), evidence.verdict.verdict === 'valid');
+  const page = evidencePage(printable(evidenceText(evidence)), evidence.verdict.verdict);
   const out = call.option('out');
   if (out === undefined) call.terminal.print(page);
   else writeFile(out, page);
@@ -21,6 +21,7 @@ const STYLE = `
   h2 { font-size: 1.05rem; margin: 2rem 0 .4rem; border-bottom: 2px solid #1b1f24; padding-bottom: .2rem; }
   .verdict { padding: .6rem .9rem; border-left: 5px solid; margin: 0 0 1.25rem; }
   .valid { border-color: #1a7f37; background: #eaf6ec; }
+  .broken { border-color: #cf222e; background: #ffebe9; }
   .unproven { border-color: #9a6700; background: #fff5d6; }
   dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1.25rem; margin: 0; }
   dt { color: #59636e; }
@@ -39,7 +40,10 @@ const STYLE = `
   }`;
 
 /** All text of the bundle is escaped: it never becomes markup. */
-export function evidencePage({ heading, facts, sections }: EvidenceText, isProven: boolean): string {
+export function evidencePage(
+  { heading, facts, sections }: EvidenceText,
+  verdict: ReadEvidence['verdict']['verdict'],
+): string {
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -52,7 +56,7 @@ export function evidencePage({ heading, facts, sections }: EvidenceText, isProve
 </head>
 <body>
 <h1>Evidence of ${escaped(heading)}</h1>
-${isProven ? PROVEN : UNPROVEN}
+${VERDICT_TEXT[verdict]}
 <dl>
 ${facts.map(([name, value]) => `<dt>${escaped(name)}</dt><dd>${breakable(value)}</dd>`).join('\n')}
 </dl>
@@ -64,9 +68,14 @@ ${sections.map(sectionOf).join('\n')}
 </html>`;
 }
 
-const PROVEN = `<p class="verdict valid">When this page was created, the bundle was complete, unmodified and signed with the key below.</p>`;
-const UNPROVEN = `<p class="verdict unproven">When this page was created, the bundle was consistent, but its signature was not checked:
-anybody could have created it.</p>`;
+const VERDICT_TEXT = {
+  valid: `<p class="verdict valid">When this page was created, the bundle was complete, unmodified and signed with the key below, and the
+run had followed the rules.</p>`,
+  rules_broken: `<p class="verdict broken">When this page was created, the bundle was complete, unmodified and signed with the key below,
+but the run had broken rules.</p>`,
+  unproven: `<p class="verdict unproven">When this page was created, the bundle was consistent, but its signature was not checked:
+anybody could have created it.</p>`,
+};
 
 function sectionOf({ title, columns, rows }: EvidenceText['sections'][number]): string {
   const heads = columns.map((column) => `<th>${escaped(column)}</th>`);

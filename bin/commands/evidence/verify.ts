@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import type { ChangeLog } from '../../../lambdas/evidence/change-log/change-log.ts';
+import type { RulesReport } from '../../../lambdas/evidence/verify/rules/rule.ts';
 import {
   type HeldBundle,
   type Summary,
@@ -63,13 +64,15 @@ function valuesText(values: CheckedValues | undefined): string {
 
 const EXIT_OF: Record<Verdict['verdict'], ExitCode> = {
   valid: EXIT.ok,
+  rules_broken: EXIT.rulesBroken,
   tampered: EXIT.failed,
   unreadable: EXIT.usage,
   unproven: EXIT.usage,
 };
 
 function printVerdict(verdict: Verdict, { terminal }: Call): void {
-  const headline = (tone: Tone, text: string) => terminal.print(`${terminal.paint(tone, verdict.verdict)}: ${text}`);
+  const headline = (tone: Tone, text: string) =>
+    terminal.print(`${terminal.paint(tone, verdict.verdict.replace('_', ' '))}: ${text}`);
   switch (verdict.verdict) {
     case 'tampered':
       headline('bad', `${verdict.entry} ${verdict.problem}`);
@@ -80,15 +83,28 @@ function printVerdict(verdict: Verdict, { terminal }: Call): void {
     case 'unproven':
       headline('waiting', nameOf(verdict.summary));
       printSummary(verdict.summary, terminal.print);
+      printRules(verdict.rules, terminal);
       terminal.note(
         '\nThe bundle is consistent, but its signature was not checked. Pass the public key of the stage with --key.',
       );
       return;
     case 'valid':
-      headline('good', nameOf(verdict.summary));
+    case 'rules_broken':
+      headline(verdict.verdict === 'valid' ? 'good' : 'bad', nameOf(verdict.summary));
       printSummary(verdict.summary, terminal.print);
       terminal.print(`  key       ${verdict.signedBy.algorithm}, sha256 ${verdict.signedBy.fingerprint}`);
+      terminal.print('  intact    yes: nothing was changed since it was sealed');
+      printRules(verdict.rules, terminal);
   }
+}
+
+/** Each broken rule with its entry, then what the bundle cannot show. */
+function printRules({ checked, broken, notCheckable }: RulesReport, { print, paint }: Call['terminal']): void {
+  const brokenRules = new Set(broken.map(({ rule }) => rule)).size;
+  const result = brokenRules === 0 ? paint('good', 'followed') : paint('bad', `${brokenRules} broken`);
+  print(`  rules     ${result} (${counted(checked.length, 'rule')} checked)`);
+  for (const { rule, name, entry, problem } of broken) print(`    rule ${rule}, ${name}: ${entry} ${problem}`);
+  for (const { rule, name, reason } of notCheckable) print(`    rule ${rule}, ${name}: not checkable: ${reason}`);
 }
 
 const nameOf = ({ tenant, runId, status }: Summary) => `${tenant}/${runId}, ${status}`;

@@ -110,6 +110,6 @@ function problemOf(document: Buffer, { subject, sha256, predicate }: BundleClaim
 
 function auditProblem(held: Parameters<typeof verifyBundle>[0]): string | undefined {
   const verdict = verifyBundle(held);
-  if (verdict.verdict === 'valid') return undefined;
+  if ('summary' in verdict && verdict.verdict !== 'unproven') return undefined;
   return verdict.verdict === 'tampered' ? `${verdict.entry} ${verdict.problem}` : verdict.verdict;
 }

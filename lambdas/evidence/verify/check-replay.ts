@@ -1,6 +1,6 @@
 import { canonicalJson } from '../../run/canonical-json.ts';
 import { kindOf } from '../../run/events/events.ts';
-import { emptyReplay, type Replay } from '../../run/events/replay-state.ts';
+import { emptyReplay, noteNames, type RecordedEvent, type Replay } from '../../run/events/replay-state.ts';
 import type { EvidenceCommit } from '../bundle/commit-entry.ts';
 import { awsRequestsOf, decisionsOf, policiesOf, spentBy } from '../bundle/derived-entries.ts';
 import type { EvidenceDocument } from '../bundle/document.ts';
@@ -13,7 +13,9 @@ import { entryName, type Problem } from './problem.ts';
 export function checkReplay(document: EvidenceDocument): Problem | undefined {
   const { run, trigger, steps, receipts, approvals } = document;
   const replay = replayOf(run.runId, document.commits);
+  const { contradiction } = replay;
   return (
+    (contradiction && { entry: `commit ${contradiction.seq}`, problem: contradiction.problem }) ??
     problemIn('run', fieldMismatch(run, replay.run)) ??
     problemIn('trigger', fieldMismatch(trigger, replay.trigger)) ??
     firstProblem('steps', steps, (step) => stepProblem(step, replay)) ??
@@ -25,10 +27,13 @@ export function checkReplay(document: EvidenceDocument): Problem | undefined {
   );
 }
 
-function replayOf(runId: string, commits: readonly EvidenceCommit[]): Replay {
+export function replayOf(runId: string, commits: readonly EvidenceCommit[]): Replay {
   const replay = emptyReplay(runId);
   for (const { at, seq, events } of commits) {
-    for (const event of events) kindOf(event)?.replay?.(replay, event, { at, seq });
+    for (const [place, event] of events.entries()) {
+      noteNames(replay, event, events[place - 1], seq);
+      kindOf(event)?.replay?.(replay, event, { at, seq });
+    }
   }
   return replay;
 }
@@ -58,8 +63,12 @@ function stepProblem(step: EvidenceStep, { steps }: Replay): string | undefined 
   // Some steps end without storing the input of their claim.
   const claimed =
     recorded.claim && input ? fieldMismatch(input, { sha256: recorded.claim.inputHash }, 'input') : undefined;
-  return claimed ?? fieldMismatch(step, recorded.fields);
+  // A step that ended without a claim, for example rejected, shows the action that policy decided on last.
+  const decided = step.action && recorded.decided && fieldMismatch(step.action, actionIn(recorded.decided), 'action');
+  return claimed ?? decided ?? fieldMismatch(step, recorded.fields);
 }
+
+const actionIn = ({ tool, target, derived }: RecordedEvent) => ({ tool, target, derived });
 
 /** A receipt is of a write of this run, or of the identical write of another run that this run reused. */
 function receiptProblem(receipt: EvidenceReceipt, { runId, writes, reused }: Replay): string | undefined {

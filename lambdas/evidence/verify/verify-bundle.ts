@@ -7,6 +7,8 @@ import { BUNDLE_FORMAT, type EvidenceDocument } from '../bundle/document.ts';
 import { checkDocument } from './check-document.ts';
 import { type OpenedEnvelope, openEnvelope } from './open-envelope.ts';
 import type { Problem } from './problem.ts';
+import { checkRules } from './rules/check-rules.ts';
+import type { RulesReport } from './rules/rule.ts';
 import { checkKey, signingKey, type TrustedKey } from './trusted-keys.ts';
 import { type HeldAddendum, verifyAddenda } from './verify-addenda.ts';
 
@@ -34,10 +36,18 @@ export interface Summary {
   keyId: string;
 }
 
+/** Two results: `intact` says that nothing was changed, `rules` what the run did. */
+interface Intact {
+  intact: true;
+  summary: Summary;
+  rules: RulesReport;
+}
+
 export type Verdict =
-  | { verdict: 'valid'; summary: Summary; signedBy: Pick<TrustedKey, 'algorithm' | 'fingerprint'> }
+  /** Intact, and the run followed the rules, or intact, and it did not. */
+  | (Intact & { verdict: 'valid' | 'rules_broken'; signedBy: Pick<TrustedKey, 'algorithm' | 'fingerprint'> })
   /** Consistent, but no key was given to check the signature, so anybody could have made it. */
-  | { verdict: 'unproven'; summary: Summary }
+  | (Intact & { verdict: 'unproven' })
   | ({ verdict: 'tampered' } & Problem)
   | { verdict: 'unreadable'; problem: string };
 
@@ -59,12 +69,13 @@ function verifyAlone({ document, envelope, keys }: Omit<HeldBundle, 'addenda'>):
   if (!signer && keys.length > 0) return tampered('signature', byAnotherKey(opened, keys));
   const read = readDocument(document, signed);
   if ('verdict' in read) return read;
-  const summary = summaryOf(read.document, signed);
-  if (!signer) return { verdict: 'unproven', summary };
+  const intact = { intact: true as const, summary: summaryOf(read.document, signed), rules: checkRules(read.document) };
+  if (!signer) return { verdict: 'unproven', ...intact };
   const problem = checkKey(signer, opened.keyId, dayOf(read.document.run.completedAt));
   if (problem !== undefined) return tampered('signature', problem);
   const { algorithm, fingerprint } = signer;
-  return { verdict: 'valid', summary, signedBy: { algorithm, fingerprint } };
+  const verdict = intact.rules.broken.length === 0 ? 'valid' : 'rules_broken';
+  return { verdict, ...intact, signedBy: { algorithm, fingerprint } };
 }
 
 const tampered = (entry: string, problem: string): Verdict => ({ verdict: 'tampered', entry, problem });

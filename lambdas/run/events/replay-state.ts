@@ -40,6 +40,8 @@ export interface Replay {
   /** The step claimed last and the write reused last: the event that belongs to them comes next. */
   claimedLast?: RecordedStep;
   reusedLast?: RecordedEvent;
+  /** The first event that contradicts an earlier one. */
+  contradiction?: { seq: number; problem: string };
 }
 
 /** The commit that an event is in. */
@@ -67,6 +69,31 @@ export const emptyReplay = (runId: string): Replay => ({
   reused: new Map(),
   approvals: new Map(),
 });
+
+/**
+ * Notes the step and the approval that an event names. A step has one id, an approval is requested first, and the event
+ * right before an intent is the claim of its step.
+ */
+export function noteNames(
+  replay: Replay,
+  event: RecordedEvent,
+  previous: RecordedEvent | undefined,
+  seq: number,
+): void {
+  const { type, step, index, approvalId } = event;
+  if (type === 'write.intended' && previous?.type !== 'step.claimed') {
+    replay.contradiction ??= { seq, problem: `begins a write of ${String(step)} without a claim right before it` };
+  }
+  if (step !== undefined && index !== undefined) {
+    const { id } = stepOf(replay, event).fields;
+    const problem = `names the step with index ${String(index)} ${String(step)}; earlier events name it ${String(id)}`;
+    if (id !== step) replay.contradiction ??= { seq, problem };
+  }
+  const isNew = type === 'approval.requested' || approvalId === undefined;
+  if (!isNew && !replay.approvals.has(approvalId)) {
+    replay.contradiction ??= { seq, problem: `names the approval ${String(approvalId)}, which was not requested` };
+  }
+}
 
 export function stepOf({ steps }: Replay, { step: id, index }: RecordedEvent): RecordedStep {
   const known = steps.get(index);
