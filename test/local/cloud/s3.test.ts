@@ -177,7 +177,10 @@ describe('the local S3, seen through the AWS SDK', () => {
     await refused(put('y', 'one', { IfMatch: '"tag"' }), 'the header if-match of PutObject');
     await refused(put('y', 'one', { ObjectLockMode: 'COMPLIANCE' }), 'the header x-amz-object-lock-mode');
     await refused(put('y', 'one', { ContentEncoding: 'aws-chunked' }), 'the header content-encoding');
-    await refused(client.send(new DeleteObjectCommand({ Bucket: 'versioned', Key })), 'DeleteObject without a versionId');
+    await refused(
+      client.send(new DeleteObjectCommand({ Bucket: 'versioned', Key })),
+      'DeleteObject without a versionId',
+    );
     await refused(
       client.send(
         new DeleteObjectCommand({ Bucket: 'evidence', Key, VersionId: '1', BypassGovernanceRetention: true }),
