@@ -11,6 +11,8 @@ import type { ShapeName } from './workflow-shapes.ts';
 
 /** A small part of what `npm run chaos` does: at least so many seeds, and further ones until every fault and situation has occurred. */
 const SEEDS = { min: 40, max: 200 };
+/** They run first, to save time: together they have what the first 40 seeds do not. If it is no longer so, further seeds follow. */
+const FIRST_SEEDS = [73, 74, 98, 168];
 /** Each with the faults that show the most, and each nth call. */
 const PARTS: [ShapeName, readonly CrashPointFault[], every: number][] = [
   ['parallel-steps', CRASH_POINT_FAULTS, 1],
@@ -56,14 +58,16 @@ describe('chaos', () => {
       ...ALL_FAULTS.filter((fault) => !sum.injected[fault]),
       ...SITUATIONS.filter((situation) => !sum.situations[situation] && !RARE.includes(situation)),
     ];
-    for (let seed = 1; seed <= SEEDS.min || (seed <= SEEDS.max && missing().length > 0); seed += 1) {
+    const run = async (seed: number) => {
       const simulation = new Simulation(scenarioOf(seed));
       const outcome = await simulation.run();
       count(sum, outcome, `--seed ${seed}`);
       expect(sum.found && described(sum.found)).toBeUndefined();
       for (const status of outcome.statuses) statuses.add(status);
       expectValidEvidence(simulation, `seed ${seed}`);
-    }
+    };
+    for (const seed of FIRST_SEEDS) await run(seed);
+    for (let seed = 1; seed <= SEEDS.min || (seed <= SEEDS.max && missing().length > 0); seed += 1) await run(seed);
     expect(missing()).toEqual([]);
     expect([...statuses].sort()).toEqual(['canceled', 'failed_terminal', 'needs_human', 'succeeded', 'timed_out']);
   });
