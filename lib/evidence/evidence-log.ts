@@ -41,7 +41,7 @@ export class EvidenceLog extends Construct {
     const closeDays = new NodeFunction(this, 'CloseDays', {
       bundles,
       entry: 'evidence/daily-log/daily-log',
-      description: 'Closes the evidence log of each finished day',
+      description: 'Lists accepted runs every hour and closes the evidence log of each finished day',
       schema: DailyLogEnvironment,
       environment: {
         RUN_TABLE: runTable.table.tableName,
@@ -54,6 +54,9 @@ export class EvidenceLog extends Construct {
     });
     runTable.allow(closeDays, ['Query', 'GetItem', 'PutItem'], ['LOG']);
     runTable.allow(closeDays, ['Query'], ['CHANGE']);
+    // Lists the accepted runs: which there are, whether they are sealed, and where their chains of commits end.
+    runTable.allow(closeDays, ['BatchGetItem'], ['RUN']);
+    runTable.allowIndexQuery(closeDays, 'byTenant');
     closeDays.allow(['s3:PutObject', 's3:GetObject'], [evidence.bucket.arnForObjects('log/*')]);
     const bucketId = Stack.of(this).getLogicalId(evidence.bucket.node.defaultChild as CfnBucket);
     Validations.of(this).acknowledge({

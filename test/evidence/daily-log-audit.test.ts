@@ -11,6 +11,7 @@ import { LoggedDays } from './logged-days.ts';
 const SIGNER = new SeededSigner();
 const TERMS: AuditTerms = {
   keys: [trustedKey(SIGNER.publicKey)],
+  lists: [],
   tenants: [],
   checkBundle: () => undefined,
   from: undefined,
@@ -20,6 +21,7 @@ const TERMS: AuditTerms = {
 /** Three days with two, no and one bundle; and one more bundle on the fourth day, which has not ended. */
 let logs: HeldFiles[];
 let bundles: HeldFiles[];
+let lists: HeldFiles[];
 beforeEach(async () => {
   const days = new LoggedDays('2026-03-01T10:00:00.000Z');
   await days.seal('run_a');
@@ -28,18 +30,22 @@ beforeEach(async () => {
   await days.seal('run_c');
   days.goTo('2026-03-04T10:00:00.000Z');
   await days.seal('run_d');
+  await days.list();
   await days.close();
-  ({ logs, bundles } = days.held());
+  ({ logs, bundles, lists } = days.held());
 });
 
 function audit(terms: Partial<AuditTerms> = {}) {
-  const [result] = auditEvidence(logs, bundles, { ...TERMS, ...terms });
+  const [result] = auditEvidence(logs, bundles, { ...TERMS, lists, ...terms });
   if (!result) throw new Error('there is nothing to audit');
   return result;
 }
 
 const findings = (terms: Partial<AuditTerms> = {}) =>
   audit(terms).findings.map(({ about, problem }) => `${about} ${problem}`);
+
+/** Without those of lists, which are named by an hour. */
+const ofLogs = (terms: Partial<AuditTerms>) => findings(terms).filter((line) => /^[\d-]+ /.test(line));
 
 const without = (held: HeldFiles[], name: string) => held.filter((each) => each.name !== name);
 const changed = (held: HeldFiles[], name: string, change: (one: HeldFiles) => Partial<HeldFiles>) =>
@@ -61,6 +67,7 @@ it('a complete folder is valid, also with bundles of the current day', () => {
     days: ['2026-03-01', '2026-03-02', '2026-03-03'],
     confirmed: 3,
     pending: ['run_d'],
+    open: [],
     findings: [],
   });
 });
@@ -122,7 +129,7 @@ describe('an audit names', () => {
   });
 
   it('a deleted tenant, if the auditor names it', () => {
-    const audits = auditEvidence(logs, bundles, { ...TERMS, tenants: ['acme', 'globex', 'globex'] });
+    const audits = auditEvidence(logs, bundles, { ...TERMS, lists, tenants: ['acme', 'globex', 'globex'] });
     expect(audits.map(({ tenant, findings: found }) => ({ tenant, found }))).toEqual([
       { tenant: 'acme', found: [] },
       {
@@ -136,15 +143,23 @@ describe('an audit names', () => {
     const days = new LoggedDays('2026-03-01T10:00:00.000Z');
     await days.seal('run_g', { tenant: 'globex' });
     days.goTo('2026-03-02T10:00:00.000Z');
+    await days.list('globex');
     await days.close('globex');
     const held = days.held();
     const audits = auditEvidence([...logs, ...held.logs], [...bundles, ...held.bundles], {
       ...TERMS,
+      lists: [...lists, ...held.lists],
       tenants: ['acme', 'globex'],
     });
     expect(audits.map(({ findings: found }) => found)).toEqual([
       [],
-      [{ about: '2026-03-02', problem: 'its log and all up to that of 2026-03-03 are missing' }],
+      [
+        { about: '2026-03-02', problem: 'its log and all up to that of 2026-03-03 are missing' },
+        {
+          about: '2026-03-02T09',
+          problem: 'is the last list of accepted runs; those up to 2026-03-04T00 are missing',
+        },
+      ],
     ]);
   });
 
@@ -204,13 +219,13 @@ describe('an audit names', () => {
 it('a key confirms neither a log of a day after its retirement nor one that names another key', async () => {
   const published = (keyId: string, validUntil: string | null) =>
     TERMS.keys.map((each) => ({ ...each, published: { keyId, validUntil } }));
-  expect(findings({ keys: published(SIGNER.keyId, null) })).toEqual([]);
+  expect(ofLogs({ keys: published(SIGNER.keyId, null) })).toEqual([]);
   // The day after is still good: a rotation is deployed some time during its day.
-  expect(findings({ keys: published(SIGNER.keyId, '2026-03-02') })).toEqual([]);
-  expect(findings({ keys: published(SIGNER.keyId, '2026-03-01') })).toEqual([
+  expect(ofLogs({ keys: published(SIGNER.keyId, '2026-03-02') })).toEqual([]);
+  expect(ofLogs({ keys: published(SIGNER.keyId, '2026-03-01') })).toEqual([
     '2026-03-03 the signature of its log is of 2026-03-03, but its key was retired on 2026-03-01',
   ]);
-  expect(findings({ keys: published('other', null) })[0]).toBe(
+  expect(ofLogs({ keys: published('other', null) })[0]).toBe(
     `2026-03-01 the signature of its log names ${SIGNER.keyId}, but other made it`,
   );
 });
@@ -219,6 +234,6 @@ it('a rotated key still confirms what it signed', async () => {
   const next = new SeededSigner('next');
   const keys = [...TERMS.keys, trustedKey(next.publicKey)];
   await replaceLog('2026-03-03', (log) => log, next);
-  expect(findings({ keys })).toEqual([]);
-  expect(findings({ keys: keys.slice(1) })).toHaveLength(2);
+  expect(ofLogs({ keys })).toEqual([]);
+  expect(ofLogs({ keys: keys.slice(1) })).toHaveLength(2);
 });

@@ -1,12 +1,15 @@
+import { writeAcceptedLists } from '../../lambdas/evidence/accepted-runs/write-accepted-list.ts';
 import { closeDays, type DailyLogRows } from '../../lambdas/evidence/daily-log/close-days.ts';
 import type { PreviousDay } from '../../lambdas/evidence/daily-log/daily-log.ts';
 import type { HeldFiles } from '../../lambdas/evidence/verify/verify-daily-log.ts';
 import { sha256Hex } from '../../lambdas/run/canonical-json.ts';
 import { dayOf, type LogEntry } from '../../lambdas/run/log-entry.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
+import { MemoryAcceptedRuns } from '../fakes/memory-accepted-runs.ts';
 import { MemoryEvidenceStore } from '../fakes/memory-evidence-store.ts';
 import { MemoryLog } from '../fakes/memory-log.ts';
 import { MemoryRows } from '../fakes/memory-rows.ts';
+import { MemoryRunStore } from '../fakes/memory-run-store.ts';
 import type { Passage } from '../fakes/passage.ts';
 import { SeededSigner } from '../fakes/seeded-signer.ts';
 
@@ -44,6 +47,11 @@ export class LoggedDays {
   readonly signer = new SeededSigner();
   readonly rows = new MemoryDailyLog((name, run) => this.#passage(name, run));
   readonly store = new MemoryEvidenceStore((name, run) => this.#passage(name, run));
+  readonly runs = new MemoryRunStore();
+  readonly accepted = new MemoryAcceptedRuns(this.runs, {
+    passage: (name, run) => this.#passage(name, run),
+    lastClosed: (tenant) => this.rows.lastClosed(tenant),
+  });
   #passage: Passage = (_name, run) => run();
 
   constructor(startsAt: string) {
@@ -69,13 +77,19 @@ export class LoggedDays {
     return closeDays({ rows, store, signer, clock, log }, tenant);
   }
 
+  /** The lists of accepted runs up to now. */
+  list(tenant = 'acme'): Promise<string[]> {
+    const { accepted, store, signer, clock, log } = this;
+    return writeAcceptedLists({ rows: accepted, store, signer, clock, log }, tenant);
+  }
+
   /** To this time of a later day. */
   goTo(at: string): void {
     this.clock.advance(Date.parse(at) - this.clock.now());
   }
 
   /** Everything in the bucket, as an auditor's copy of it. */
-  held(): { logs: HeldFiles[]; bundles: HeldFiles[] } {
+  held(): { logs: HeldFiles[]; bundles: HeldFiles[]; lists: HeldFiles[] } {
     const found = (pattern: RegExp) =>
       this.store.keys().flatMap((key): HeldFiles[] => {
         const [, tenant, name] = pattern.exec(key) ?? [];
@@ -85,6 +99,7 @@ export class LoggedDays {
       });
     return {
       logs: found(/^log\/([^/]+)\/(\d{4}-\d\d-\d\d)\.json$/),
+      lists: found(/^log\/([^/]+)\/accepted\/(\d{4}-\d\d-\d\dT\d\d)\.json$/),
       bundles: found(/^evidence\/([^/]+)\/([^/]+)\/bundle\.json$/),
     };
   }

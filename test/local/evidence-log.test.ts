@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { DeleteObjectCommand, GetObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -11,13 +11,15 @@ import { temporaryFolder } from './cloud/wire.ts';
 import type { ShownRun } from './host-client.ts';
 import { startTestHost, type TestHost } from './test-host.ts';
 
-const DAY_MS = 24 * 60 * 60 * 1000;
+const HOUR_MS = 60 * 60 * 1000;
+const DAY_MS = 24 * HOUR_MS;
 
 let host: TestHost;
 let s3: S3Client;
 let evidenceBucket: string;
 let exportBucket: string;
 let run: ShownRun;
+const sealedRuns: string[] = [];
 
 beforeAll(async () => {
   host = await startTestHost();
@@ -25,6 +27,7 @@ beforeAll(async () => {
   evidenceBucket = host.only('AWS::S3::Bucket', 'EvidenceVaultBucket').ref;
   exportBucket = host.only('AWS::S3::Bucket', 'EvidenceVaultExportsBucket').ref;
   run = await host.waitForRun(await host.openIssue(41));
+  sealedRuns.push(run.runId);
 });
 afterAll(async () => {
   s3.destroy();
@@ -93,6 +96,7 @@ it('failed exports do not delay evidence, and are repeated', async () => {
   });
   const sealed = await host.waitForRun(await host.openIssue(1));
   expect(sealed.evidence).not.toBeNull();
+  sealedRuns.push(sealed.runId);
   await host.idle();
   const isExported = async () => (await keysIn(exportBucket)).filter((key) => key.includes(sealed.runId)).length;
   expect(await isExported()).toBe(0);
@@ -131,13 +135,59 @@ it('the bundles of each day are logged and signed, and an audit of the bucket fi
       expect.stringMatching(/^globex, changes of definitions: nothing missing or changed \(/),
       expect.stringMatching(/^initech, changes of definitions: nothing missing or changed \(.*; 0 changes\)$/),
     ]);
+    const lists = readdirSync(join(copy.path, 'log', 'acme', 'accepted')).filter((name) => /\d\.json$/.test(name));
+    const accepted = lists.flatMap((name) => {
+      const list = JSON.parse(readFileSync(join(copy.path, 'log', 'acme', 'accepted', name), 'utf8'));
+      return list.accepted.map(({ runId }: { runId: string }) => runId);
+    });
+    expect(accepted.toSorted()).toEqual(sealedRuns.toSorted());
+
     rmSync(join(copy.path, 'evidence', 'acme', run.runId), { recursive: true });
     const cut = await audit();
     expect(cut.exitCode).toBe(1);
     expect(cut.lines[0]).toMatch(`${run.runId}  is deleted: entry 1 of `);
     expect(cut.lines[0]).toContain(`in the log of ${sealedOn}`);
+
+    for (const file of [`${sealedOn}.json`, `${sealedOn}.dsse.json`]) rmSync(join(copy.path, 'log', 'acme', file));
+    rmSync(join(copy.path, 'log', 'acme', 'accepted', lists[0] ?? ''));
+    const withoutDay = await audit();
+    expect(withoutDay.exitCode).toBe(1);
+    expect(withoutDay.stdout).toContain(`${sealedOn}  its log`);
+    expect(withoutDay.stdout).toMatch(
+      /accepted\/?.*which is missing with all before it|lists of accepted runs .* missing/,
+    );
   } finally {
     copy.remove();
+  }
+});
+
+it('a run whose bundle is withheld is named by the audit a day after its deadline', async () => {
+  const sealing = { function: 'EvidenceVaultSeal', service: 's3', operation: 'PutObject', nth: 1 } as const;
+  await host.fault({ ...sealing, times: 'always', kind: 'error' });
+  const runId = await host.openIssue(2);
+  await host.idle();
+  await host.advance(HOUR_MS + 20 * 60_000);
+  await host.sweep();
+  await host.advance(2 * DAY_MS);
+  await host.sweep();
+  const copy = temporaryFolder();
+  try {
+    for (const key of await keysIn(evidenceBucket)) {
+      mkdirSync(dirname(join(copy.path, key)), { recursive: true });
+      writeFileSync(join(copy.path, key), await stored(evidenceBucket, key));
+    }
+    const keys = join(copy.path, 'keys.json');
+    writeFileSync(keys, JSON.stringify((await published()).body));
+    const { createdAt } = await host.run(runId);
+    const terms = ['--key', keys, '--through', daysLater(createdAt.slice(0, 10), 1), '--tenant', 'acme'];
+    const { exitCode, stdout } = await onTerminal(200, ['evidence', 'audit', copy.path, ...terms]);
+    expect(exitCode).toBe(1);
+    expect(stdout).toContain(
+      `${runId}  was accepted ${createdAt} and is not sealed, more than a day after its deadline`,
+    );
+  } finally {
+    copy.remove();
+    await host.clearFaults();
   }
 });
 

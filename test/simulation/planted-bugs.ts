@@ -55,6 +55,32 @@ const NO_INTENT = 'every write has a committed intent';
 
 export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
+    name: 'a list of accepted runs begins after the hour of the previous one',
+    edits: [
+      {
+        file: 'lambdas/evidence/accepted-runs/write-accepted-list.ts',
+        find: 'const lateSince = before ? later(writing.from, -LATE_MS) : writing.from;',
+        replace: 'const lateSince = later(writing.from, before ? LATE_MS : 0);',
+      },
+    ],
+    violates: ['every accepted run is listed once'],
+    shapes: 'ends-at-once',
+    faults: 'crash_after',
+  },
+  {
+    name: 'a run that rolls back another one is not listed as accepted',
+    edits: [
+      {
+        file: 'test/fakes/memory-accepted-runs.ts',
+        find: 'const isShown = ofTenant === tenant && ',
+        replace: 'const isShown = ofTenant === tenant && !this.#store.inside.run(tenant, runId)?.rollbackOf && ',
+      },
+    ],
+    violates: ['every accepted run is listed once'],
+    shapes: 'rolled-back-after-end',
+    faults: 'crash_after',
+  },
+  {
     name: 'the key of a run does not name the slot of its schedule',
     edits: [
       {

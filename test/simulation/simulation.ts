@@ -20,6 +20,7 @@ import type { Fault } from './faults.ts';
 import { FaultyCalls } from './faulty-calls.ts';
 import { Functions, type SealMessage } from './functions.ts';
 import { IncidentEditors, NEW_INCIDENT } from './incident-editors.ts';
+import { checkAcceptedRuns } from './invariants/accepted-runs.ts';
 import { checkFinalState } from './invariants/final-state.ts';
 import { Observer } from './observer.ts';
 import { Operators } from './operators.ts';
@@ -268,6 +269,7 @@ export class Simulation {
       await this.#untilIdle();
     }
     if (!this.#violation) checkFinalState(this);
+    if (!this.#violation) await checkAcceptedRuns(this);
   }
 
   #schedule(): void {

@@ -18,6 +18,7 @@ import { readAddenda, readKeys, unreadable } from './bundle-file.ts';
 const LOG_DUE_AFTER_MS = 2 * 60 * 60 * 1000;
 
 const LOG_FILE = /(?:^|\/)log\/([^/]+)\/(\d{4}-\d\d-\d\d)\.json$/;
+const ACCEPTED_FILE = /(?:^|\/)log\/([^/]+)\/accepted\/(\d{4}-\d\d-\d\dT\d\d)\.json$/;
 const CHANGES_FILE = /(?:^|\/)log\/([^/]+)\/changes\/(\d{4}-\d\d-\d\d)\.json$/;
 const BUNDLE_FILE = /(?:^|\/)evidence\/([^/]+)\/([^/]+)\/bundle\.json$/;
 
@@ -36,6 +37,7 @@ export function auditFolder(call: Call): ExitCode {
   const through = dayGiven(call, 'through') ?? lastDueDay(Date.now());
   const audits = auditEvidence(logs, held(folder, files, BUNDLE_FILE), {
     keys,
+    lists: [...held(folder, files, ACCEPTED_FILE)],
     tenants,
     checkBundle: (bundle) => checkBundle(bundle, keys),
     from,
@@ -126,15 +128,16 @@ function printChangesAudit({ tenant, days, changes, findings }: ChangesAudit, { 
   terminal.print(`${tenant}, changes of definitions: ${terminal.paint(tone, verdict)} (${logged})`);
 }
 
-function printAudit({ tenant, days, confirmed, pending, findings }: TenantAudit, { terminal }: Call): void {
+function printAudit({ tenant, days, confirmed, pending, open, findings }: TenantAudit, { terminal }: Call): void {
   for (const { about, problem } of findings) {
     terminal.print(`${terminal.paint('strong', about)}  ${terminal.paint('bad', problem)}`);
   }
   const verdict = findings.length === 0 ? 'nothing missing or changed' : counted(findings.length, 'problem');
   const logged = days.length === 0 ? 'no logs' : `${counted(days.length, 'log')}, ${days[0]} to ${days.at(-1)}`;
   const waiting = pending.length === 0 ? '' : `, ${pending.length} not in a log yet`;
+  const unsealed = open.length === 0 ? '' : `; ${counted(open.length, 'accepted run')} not ended`;
   const tone = findings.length === 0 ? 'good' : 'bad';
   terminal.print(
-    `${tenant}: ${terminal.paint(tone, verdict)} (${logged}; ${counted(confirmed, 'bundle')} as sealed${waiting})`,
+    `${tenant}: ${terminal.paint(tone, verdict)} (${logged}; ${counted(confirmed, 'bundle')} as sealed${waiting}${unsealed})`,
   );
 }

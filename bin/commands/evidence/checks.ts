@@ -53,7 +53,7 @@ export const evidenceChecks: readonly Command[] = [
     description: 'compare a copy of the evidence bucket with its daily logs',
     details: [
       'FOLDER is the result of `aws s3 sync s3://<bucket> FOLDER`: bundles in evidence/, logs in log/.',
-      'The audit finds deleted, modified and added bundles. It works offline.',
+      'The audit finds deleted, modified and added bundles, and runs that were accepted but never sealed. It works offline.',
       'Name every expected tenant with --tenant: a tenant whose files were all deleted leaves no trace.',
       'Exit codes: 0 everything is as it was sealed; 1 there are problems; 2 a file cannot be read.',
     ].join('\n'),

@@ -4,6 +4,8 @@ import { S3Client } from '@aws-sdk/client-s3';
 import { readEnvironment } from '../../entry/environment.ts';
 import { functionHandler } from '../../entry/middy-handler.ts';
 import { systemClock, systemLog, systemPause } from '../../entry/system.ts';
+import { DynamoAcceptedRuns } from '../accepted-runs/dynamo-accepted-runs.ts';
+import { writeAcceptedLists } from '../accepted-runs/write-accepted-list.ts';
 import { closeChangeDays } from '../change-log/close-change-days.ts';
 import { DynamoChangeLog } from '../change-log/dynamo-change-log.ts';
 import { DailyLogEnvironment } from '../environment.ts';
@@ -18,6 +20,7 @@ const environment = readEnvironment(DailyLogEnvironment);
 
 const dynamo = new DynamoDBClient();
 const changeRows = new DynamoChangeLog(dynamo, environment.RUN_TABLE);
+const acceptedRows = new DynamoAcceptedRuns(dynamo, environment.RUN_TABLE, systemPause);
 const closer = {
   rows: new DynamoDailyLog(dynamo, environment.RUN_TABLE),
   store: new S3EvidenceStore(new S3Client(), environment.EVIDENCE_BUCKET, systemPause),
@@ -35,6 +38,12 @@ export const handler = functionHandler<unknown, void>().handler(async () => {
   const { TENANTS } = environment;
   const first = Math.floor(systemClock.now() / HOUR_MS) % TENANTS.length;
   const tenants = [...TENANTS.slice(first), ...TENANTS.slice(0, first)];
+  for (const tenant of tenants) {
+    await writeAcceptedLists({ ...closer, rows: acceptedRows }, tenant).catch((error: unknown) => {
+      systemLog.error('cannot list the accepted runs of an hour', { error });
+      failures.push(error);
+    });
+  }
   for (const tenant of tenants) {
     await closeDays(closer, tenant).catch((error: unknown) => {
       systemLog.error('cannot close the evidence log of a day', { error });

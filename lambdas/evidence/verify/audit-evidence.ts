@@ -3,11 +3,14 @@ import { sha256Hex } from '../../run/canonical-json.ts';
 import { dayOf, type LogEntry, logEntryId } from '../../run/log-entry.ts';
 import { Addendum } from '../addendum/addendum.ts';
 import { type DayLog, daysLater, type PreviousDay } from '../daily-log/daily-log.ts';
+import { type AcceptedAudit, checkHeads, checkUnsealed, readAcceptedLists } from './audit-accepted.ts';
 import type { TrustedKey } from './trusted-keys.ts';
 import { type HeldFiles, readLog } from './verify-daily-log.ts';
 
 export interface AuditTerms {
   keys: readonly TrustedKey[];
+  /** The lists of accepted runs of all tenants. */
+  lists: readonly HeldFiles[];
   /** Tenants that must be present. A tenant without any file is not noticed otherwise. */
   tenants: readonly string[];
   /** Verifies a bundle on its own. */
@@ -31,6 +34,8 @@ export interface TenantAudit {
   confirmed: number;
   /** Runs that ended too late for the closed logs. */
   pending: string[];
+  /** Runs that were accepted and have not ended, as the last list says. */
+  open: string[];
   findings: Finding[];
 }
 
@@ -47,7 +52,7 @@ export function auditEvidence(
     audits.set(tenant, audit);
     return audit;
   };
-  for (const { tenant } of logs) auditOf(tenant);
+  for (const { tenant } of [...logs, ...terms.lists]) auditOf(tenant);
   for (const bundle of bundles) auditOf(bundle.tenant).check(bundle);
   const gone = terms.tenants.filter((tenant) => !audits.has(tenant));
   return [...[...audits.values()].map((audit) => audit.result()), ...[...new Set(gone)].map(absent)];
@@ -58,6 +63,7 @@ const absent = (tenant: string): TenantAudit => ({
   days: [],
   confirmed: 0,
   pending: [],
+  open: [],
   findings: [{ about: tenant, problem: 'has neither logs nor bundles here' }],
 });
 
@@ -83,6 +89,8 @@ class Audit {
   readonly #missing: Set<string>;
   readonly #findings: Finding[] = [];
   readonly #pending: string[] = [];
+  readonly #bundles = new Set<string>();
+  readonly #accepted: AcceptedAudit;
   #confirmed = 0;
 
   constructor(tenant: string, logs: readonly HeldFiles[], terms: AuditTerms) {
@@ -95,6 +103,18 @@ class Audit {
     for (const log of held) before = this.#readDay(log, before);
     this.#findMissingDays();
     this.#missing = new Set(this.#logged.keys());
+    this.#accepted = this.#readLists(new Map(held.map(({ name, document }) => [name, sha256Hex(document)])));
+  }
+
+  #readLists(logs: ReadonlyMap<string, string>): AcceptedAudit {
+    const { keys, from, through, lists } = this.#terms;
+    const held = lists.filter(({ tenant }) => tenant === this.#tenant);
+    const audit = readAcceptedLists(held, { keys, from, through, logs });
+    this.#findings.push(...audit.findings);
+    if (held.length === 0) {
+      this.#find(this.#tenant, 'has no lists of accepted runs here, so a run that was never sealed is not noticed');
+    }
+    return audit;
   }
 
   /** Checks the log of a day on its own and against the previous day, and stores its entries. */
@@ -157,16 +177,33 @@ class Audit {
         return id === undefined ? [] : [{ id, document: held.document, endedAt: () => data?.commit.at ?? '' }];
       }),
     ];
+    this.#bundles.add(name);
     for (const { id } of files) this.#missing.delete(id);
     const tampered = this.#terms.checkBundle(bundle);
     if (tampered !== undefined) {
       this.#find(name, tampered);
       return;
     }
+    const rewritten = this.#againstLists(bundle);
+    if (rewritten !== undefined) this.#find(name, rewritten);
     for (const file of files) {
       const problem = this.#againstLog(file);
       if (problem !== undefined) this.#find(file.id, problem);
     }
+  }
+
+  /** The lists have the ends of its chain of commits while it was open. */
+  #againstLists({ name, document, addenda = [] }: HeldFiles): string | undefined {
+    const heads = this.#accepted.heads.get(name);
+    if (!heads) return undefined;
+    const commits = [
+      ...(JSON.parse(document.toString()).commits ?? []),
+      ...addenda.flatMap((held) => Addendum.safeParse(tryParseJsonFile(held.document)).data?.commit ?? []),
+    ];
+    return checkHeads(
+      commits.sort((a, b) => a.seq - b.seq),
+      heads,
+    );
   }
 
   #againstLog(file: LoggedFile): string | undefined {
@@ -200,13 +237,30 @@ class Audit {
       this.#find(id, `is deleted: ${inLog(logged)}, sealed ${sealedAt}, has no ${what} here`);
     }
     this.#missing.clear();
+    const unsealed = this.#findUnsealed();
     return {
       tenant: this.#tenant,
       days: this.#days,
       confirmed: this.#confirmed,
       pending: this.#pending,
+      open: unsealed,
       findings: this.#findings,
     };
+  }
+
+  /** Reports runs that were accepted and should have been sealed. Returns those that are still open. */
+  #findUnsealed(): string[] {
+    const { accepted, open } = this.#accepted;
+    const { from = '' } = this.#terms;
+    const waiting: string[] = [];
+    for (const runId of new Set([...accepted.keys(), ...open.keys()])) {
+      const acceptedAt = accepted.get(runId) ?? open.get(runId)?.acceptedAt ?? '';
+      if (this.#logged.has(runId) || acceptedAt < from) continue;
+      const problem = checkUnsealed(runId, this.#accepted, this.#bundles.has(runId));
+      if (problem !== undefined) this.#find(runId, problem);
+      else if (!this.#bundles.has(runId)) waiting.push(runId);
+    }
+    return waiting;
   }
 
   #find(about: string, problem: string): void {

@@ -187,6 +187,8 @@ export const logEntryKey = (tenant: string, day: string, entryId: string): Key =
   sk: entryId,
 });
 export const lastClosedLogKey = (tenant: string): Key => ({ pk: partition('LOG', tenant), sk: 'CLOSED' });
+/** How far the lists of accepted runs are written. */
+export const acceptedStateKey = (tenant: string): Key => ({ pk: partition('LOG', tenant), sk: 'CLOSED#ACCEPTED' });
 /** The last day whose changes of definitions are signed. */
 export const lastClosedChangesKey = (tenant: string): Key => ({ pk: partition('LOG', tenant), sk: 'CLOSED#CHANGES' });
 
