@@ -64,7 +64,7 @@ export class AgentFolder {
     return this.file('agent.lock');
   }
 
-  /** Without symbolic links, as a sandbox must hide it. */
+  /** Without symbolic links, because a sandbox hides the real folder. */
   get realPath(): string {
     return realpathSync(this.path);
   }
@@ -80,7 +80,7 @@ export class AgentFolder {
 
   readIdentity(): Identity {
     const text = this.#read(this.identityFile);
-    const { data } = Identity.safeParse(parseOr(text));
+    const { data } = Identity.safeParse(jsonOrUndefined(text));
     if (data) return data;
     throw new AgentError(`${this.identityFile} is damaged; enrol the agent again in an empty folder`);
   }
@@ -121,7 +121,7 @@ export class AgentFolder {
   }
 }
 
-function parseOr(text: string): unknown {
+function jsonOrUndefined(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

@@ -177,7 +177,7 @@ export class AgentProgram {
     }
     if (!(error instanceof RuntimeUnavailable || error instanceof RuntimeRefused)) throw error;
     this.#failures += 1;
-    // Once, and then less and less often.
+    // Logs failures 1, 2, 4, 8 and so on.
     if (Number.isInteger(Math.log2(this.#failures))) log.warn(error.message, { failures: this.#failures });
   }
 

@@ -60,7 +60,7 @@ export class OutputBuffer {
     return [...this.#text, ...this.#queue].reduce((sum, { data }) => sum + data.length, 0);
   }
 
-  /** The next chunks to send. The same again until they are confirmed. */
+  /** The next chunks to send. Returns the same chunks until they are confirmed. */
   chunks(max: number): OutputChunk[] {
     for (const { type, data } of this.#text) {
       for (const part of parts(data)) {

@@ -36,7 +36,7 @@ type Stop = { status: 'canceled' | 'timed_out'; reason: string };
 
 /** A command gets this long to end after SIGTERM. */
 const GRACE_MS = 5_000;
-/** A command has ended this long before its lease does: after that, another agent may undo it. */
+/** A command is ended this long before its lease ends, because another agent may undo it after that. */
 const LEASE_MARGIN_MS = 2_000;
 /** What every command sees, in addition to its credentials. */
 const ENVIRONMENT = {
@@ -121,7 +121,7 @@ export class AssignedCommand {
     const buffer = new OutputBuffer(credentials.secrets, () => clock.iso());
     this.#buffer.current = buffer;
     this.#sender = new OutputSender(buffer, (chunks) => this.#send(chunks), system);
-    // From here on the command counts as started, also if the agent crashes before it is.
+    // From here on the command counts as started, even if the agent crashes before it starts.
     journal.started(statement.assignment_id, clock.iso());
     const startedAt = system.monotonic();
     this.#process = startCommand(sandboxed, this.#environment(credentials));
@@ -181,7 +181,7 @@ export class AssignedCommand {
     }
   }
 
-  /** Without a connection nobody renews the lease. The command ends before the runtime may give the step up. */
+  /** Without a connection the lease is not renewed. The command is ended before the runtime may declare it lost. */
   async #watchLease(): Promise<void> {
     const { clock, system } = this.#ports;
     while (!this.#ended.signal.aborted) {

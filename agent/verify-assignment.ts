@@ -31,7 +31,7 @@ export interface VerifyContext {
   profiles: readonly ProfileName[];
   /** The time of the runtime. */
   now: number;
-  /** The newest time that a verified statement was issued at: the time is not before it, even if the API says so. */
+  /** When the newest verified statement was issued. The current time is not before it, even if the API says so. */
   notBefore: number;
 }
 

@@ -9,8 +9,8 @@ const REQUEST_BODY = 'Action=GetCallerIdentity&Version=2011-06-15';
 const SERVER_ID_HEADER = 'x-vault-aws-iam-server-id';
 
 /**
- * The login of Vault's AWS auth method: a signed request to STS that says who the caller is. Vault sends it, and believes the
- * response of AWS. It cannot do anything else with it.
+ * The login of Vault's AWS auth method: a signed request to STS that says who the caller is. Vault sends it, and trusts the
+ * response of AWS. The request is of no other use to Vault.
  */
 export async function awsLogin({ role, region, serverId }: AwsAuth): Promise<Record<string, string>> {
   const credentials = await awsCredentials(region);

@@ -16,7 +16,7 @@ interface Lease {
   ttlSeconds: number;
 }
 
-/** One login for one command. With its token, Vault revokes everything that was fetched with it. */
+/** One login for one command. When its token is revoked, Vault also revokes everything that was fetched with it. */
 export class VaultSession implements CredentialSession {
   readonly #config: VaultConfig;
   #token: { value: string; ttlSeconds: number } | undefined;

@@ -9,7 +9,7 @@ import type {
   HeartbeatResponse,
 } from './protocol.ts';
 
-/** Who sent a request: the agent as its signature was checked with, and the process (`boot_id`) that its nonce names. */
+/** Who sent a request: the agent whose key verified the signature, and the process (`boot_id`) that the nonce names. */
 export interface AgentCaller {
   agent: Agent;
   bootId: string;
@@ -25,7 +25,7 @@ export type SyncResult = Pick<
 
 /**
  * The use cases behind the agent API. Each takes a parsed request of `protocol.ts`. Sync, acknowledgement and completion
- * are in lambdas/worker (`sync-agent.ts`, `acknowledge-assignment.ts`, `complete-assignment.ts`), because they change
+ * are in lambdas/worker/agent (`sync-agent.ts`, `acknowledge-assignment.ts`, `complete-assignment.ts`), because they change
  * runs; registration, drain and unregister are in `agent-lifecycle.ts`.
  */
 export type SyncAgent<Ports> = (

@@ -78,7 +78,7 @@ export const newAgent = (agent: NewAgent): Agent => ({
 export const isOffline = ({ lastSyncAt }: Agent, at: string): boolean =>
   lastSyncAt === undefined || Date.parse(at) - Date.parse(lastSyncAt) > OFFLINE_AFTER_MS;
 
-/** An agent drains itself when its process is to end; its next process works again. What a person drains, a person resumes. */
+/** An agent drains itself before its process ends, and its next process works again. Only a person resumes what a person drained. */
 export const isDrainedByPerson = ({ draining, agentId }: Agent): boolean =>
   draining !== undefined && draining.by !== agentId;
 

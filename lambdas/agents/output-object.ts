@@ -29,7 +29,7 @@ const Chunk = z.object({
   data: z.string(),
 });
 
-/** One entry of the index for so many bytes: 10 MB of control characters, 60 MB as JSON, have 240 entries. */
+/** The index has one entry for this many bytes: 10 MB of control characters, which are 60 MB as JSON, have 240 entries. */
 const INDEXED_EACH_BYTES = 256 * 1024;
 /** The first line is shorter than this. */
 const HEADER_MAX_BYTES = 16 * 1024;
@@ -89,7 +89,7 @@ export async function readObject(
   if (from >= summary.chunks) return { summary, chunks: [] };
   const [, offset] = index.findLast(([seq]) => seq <= from) ?? [0, 0];
   const start = headerLength + offset;
-  // Up to the chunk that is wanted there can be as much as between two entries of the index.
+  // The index points to a chunk before `from`; up to INDEXED_EACH_BYTES lie between them.
   const part = await archive.read(key, start, start + INDEXED_EACH_BYTES + LINE_MAX_BYTES + maxBytes);
   return { summary, chunks: wholeChunks(part ?? Buffer.alloc(0), from, maxBytes) };
 }

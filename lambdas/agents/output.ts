@@ -68,7 +68,7 @@ export type Redact = (held: string, data: string, isLast: boolean) => { text: st
 /** Commands of one run share a partition of the table, which takes about 1 MB a second. */
 const BYTES_PER_SECOND = 256 * 1024;
 const BURST_MS = 2_000;
-/** An agent that sends although it should wait for longer than this is not served. */
+/** If an agent sends while it still has to wait for longer than this, nothing of the request is stored. */
 const WAIT_MAX_MS = 5_000;
 
 export interface Accepted {
@@ -79,8 +79,8 @@ export interface Accepted {
 }
 
 /**
- * Which of these chunks are stored: those that follow without a gap on what is there. Chunks that are already stored are
- * skipped, so a request can be repeated. The response says from where the agent repeats, and how long it waits.
+ * Decides which of these chunks to store: those that continue the stored ones without a gap. Chunks that are already stored
+ * are skipped, so a request can be repeated. The response says which chunk to send next, and how long to wait before.
  */
 export function acceptChunks(
   head: OutputHead,

@@ -1,5 +1,6 @@
 import { basename } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { LONG_FILES } from '../long-files.ts';
 import { sourceFiles } from './source.ts';
 
 const everything = sourceFiles('{bin,client,lib,lambdas,local,test,bench,agent,console}/**/*.{ts,tsx,mjs}', '*.ts');
@@ -49,5 +50,10 @@ describe('the code', () => {
       ({ path, text }) => SLEEP.test(text) && path !== 'test/style/rules.test.ts',
     );
     expect(violations.map(({ path }) => path)).toEqual([]);
+  });
+
+  it('starts long test files first, and names only files that exist', () => {
+    const paths = everything.map(({ path }) => path);
+    expect(LONG_FILES.filter((path) => !paths.includes(path))).toEqual([]);
   });
 });
