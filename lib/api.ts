@@ -100,8 +100,9 @@ export class Api extends Construct {
       timeout: API_TIMEOUT,
     });
     allowStarts(start, { runTable, stepQueue });
-    // To find the original of a rerun or replay.
+    // To find the original of a rerun or replay, and the last run about a ticket.
     runTable.allowIndexQuery(start, 'bySubject');
+    runTable.allow(start, ['BatchGetItem'], ['RUN']);
     runTable.allow(start, ['Query'], ['RUN']);
     runTable.allow(start, ['BatchGetItem'], ['RECEIPT']);
     httpApi.serve('start', start);

@@ -7,11 +7,13 @@ import type { RunDraft } from '../run/run-draft.ts';
 import type { RunStore } from '../run/run-store.ts';
 import type { StepFacts } from '../run/step.ts';
 import type { RunState } from '../run-changes/run-changer.ts';
+import { modeIn } from '../workflow/requested-mode.ts';
 import { stillMissing } from './votes.ts';
 
 interface WantedApproval {
   step: StepFacts;
   actionHash: string;
+  environment: string;
   requirement: ApprovalRequirement;
   makers: string[];
   /** An approval that this step was stopped for before: it does not count again. */
@@ -23,9 +25,9 @@ export async function findCoveringApproval(
   { runs, definitions }: { runs: Pick<RunStore, 'approval'>; definitions: Pick<Definitions, 'people'> },
   { workflow }: RunState,
   draft: RunDraft,
-  { step, actionHash, requirement, makers, askedBefore }: WantedApproval,
+  { step, environment, actionHash, requirement, makers, askedBefore }: WantedApproval,
 ): Promise<Approval | undefined> {
-  if (workflow.validation?.mode !== 'per_phase' || step.undoes !== undefined) return undefined;
+  if (modeIn(workflow, environment) !== 'per_phase' || step.undoes !== undefined) return undefined;
   const { tenant, runId } = draft.run;
   const asked = [...draft.steps.values()].flatMap((other) =>
     other.index !== step.index && workflow.steps[other.index]?.phase === workflow.steps[step.index]?.phase

@@ -9,6 +9,7 @@ import type { RunDraft } from '../run/run-draft.ts';
 import type { Governed, StepFacts } from '../run/step.ts';
 import { readLater } from '../run-changes/read-later.ts';
 import type { RunState } from '../run-changes/run-changer.ts';
+import { modeIn } from '../workflow/requested-mode.ts';
 import { type PhasePreviewer, restOfPhase } from './phase-writes.ts';
 import { newApprovalId, requestApproval } from './request-approval.ts';
 
@@ -44,7 +45,7 @@ export async function requestWriteApproval(
   const before = 'why' in found ? undefined : found.before;
   const notBefore = 'why' in found ? callableFrom(requester, found) : undefined;
   const message = await messageOf(requester, state, draft, step);
-  const perPhase = state.workflow.validation?.mode === 'per_phase' && step.undoes === undefined;
+  const perPhase = modeIn(state.workflow, action.environment) === 'per_phase' && step.undoes === undefined;
   const rest = perPhase ? await restOfPhase(requester, state, draft, step) : undefined;
   const actions = [action, ...(rest?.writes ?? []).map((write) => write.action)];
   // The approval covers one request, so the next one is no retry.

@@ -1,7 +1,9 @@
 import { findOperation } from '../connectors/registry.ts';
 import type { Approval, GateReason } from '../run/approval.ts';
+import type { ValidationMode } from '../run/validation-mode.ts';
+import { modeIn } from '../workflow/requested-mode.ts';
 import { inOrder, mayBeSkipped, stepsBefore } from '../workflow/step-order.ts';
-import type { ValidationMode, Workflow } from '../workflow/workflow.ts';
+import type { Workflow } from '../workflow/workflow.ts';
 import { atLeast, stricter } from './approval-requirement.ts';
 import type { ApprovalRequirement, PolicyDecision, ProposedAction } from './policy.ts';
 
@@ -71,7 +73,7 @@ const retryRequirement = ({ risk }: ProposedAction): ApprovalRequirement => ({
 
 function modeGate({ action, workflow, index, confidence }: GateInput): Gate {
   const step = workflow.steps[index];
-  const mode = workflow.validation?.mode ?? (action.environment === 'prod' ? 'per_step' : undefined);
+  const mode = modeIn(workflow, action.environment);
   if (!modeRequiresApproval(mode, workflow, index)) return { kind: 'open' };
   const threshold = step?.autoApproveThreshold ?? workflow.validation?.autoApproveThreshold;
   const mayPass = !step?.critical && action.blastRadius !== 'high' && action.environment !== 'prod';

@@ -5,6 +5,7 @@ import type { Definitions } from '../pipeline/definitions.ts';
 import { agentsAreEnabled, type TenantSettings } from '../run/caps.ts';
 import { CountersignError } from '../run/errors.ts';
 import { isAgentTool, later } from '../run/lease.ts';
+import type { Run } from '../run/run.ts';
 import { AskedToWait } from './asked-to-wait.ts';
 import { containsUnknown } from './known-after-apply.ts';
 import type { ProposedCall } from './propose-call.ts';
@@ -20,7 +21,7 @@ interface Checker {
 /** Before people are asked, and again before each assignment: agents are switched on, and the profile allows the command. */
 export async function checkCommand(
   checker: Checker,
-  { run, settings }: { run: { tenant: string }; settings: TenantSettings },
+  { run, settings }: { run: Pick<Run, 'tenant' | 'request'>; settings: TenantSettings },
   proposed: ProposedCall,
 ): Promise<void> {
   if (!isAgentTool(proposed.operation.tool)) return;
@@ -31,7 +32,17 @@ export async function checkCommand(
       later(isoNow(checker.clock), ASKS_AGAIN_AFTER_MS),
     );
   }
+  checkRequested(run.request?.profile, proposed);
   await checkProfile(checker, run.tenant, proposed);
+}
+
+function checkRequested(requested: string | undefined, { parsed }: ProposedCall): void {
+  const profile = parsed && assignedCommand(parsed.input).profile;
+  if (requested === undefined || profile === undefined || profile === requested) return;
+  throw new CountersignError(
+    'COMMAND_NOT_ALLOWED',
+    `the run was requested for the profile ${requested}, and this command has ${profile}`,
+  );
 }
 
 /** Throws if the lists of the profile forbid the command or its rollback. An argument that is not known yet is not checked. */

@@ -7,6 +7,7 @@ import { keyIsFree, type Receipt } from '../run/receipt.ts';
 import type { RollbackOf, Run } from '../run/run.ts';
 import { RunDraft } from '../run/run-draft.ts';
 import type { Step } from '../run/step.ts';
+import { withRequestedMode } from '../workflow/requested-mode.ts';
 import type { PublishedWorkflow } from '../workflow/workflow.ts';
 import type { RunChanger, RunState } from './run-changer.ts';
 import type { StepMessage } from './step-queue.ts';
@@ -33,7 +34,8 @@ export async function loadState(changer: RunChanger, { tenant, runId }: StepMess
   const undone = run.rollbackOf && (await stepsToUndo(changer, tenant, run.rollbackOf));
   const steps = new Map([...(undone ?? []), ...loaded.steps].map((step) => [step.index, step]));
   const known = { run, trigger, settings, steps, ...(original && { original }) };
-  const state = { ...known, workflow: workflow ?? emptyWorkflow(name) };
+  const performed = workflow && withRequestedMode(workflow, run.request?.validationMode);
+  const state = { ...known, workflow: performed ?? emptyWorkflow(name) };
   if (!workflow) throw new ContextMissing(state, `its workflow ${name} version ${version} is not published`);
   if (triggerIsLost) throw new ContextMissing(state, 'its trigger is not stored');
   if (run.rollbackOf && !undone) throw new ContextMissing(state, `${run.rollbackOf.runId} is not stored`);

@@ -26,6 +26,8 @@ interface Requested {
   reason?: string;
   /** The id of the run that undoes the writes. */
   rollbackRunId: string;
+  /** Only the write of the step with this index, and all later writes. */
+  fromStep?: number;
 }
 
 /**
@@ -36,16 +38,22 @@ interface Requested {
 export async function rollBackEndedRun(
   changer: RunChanger,
   target: { tenant: string; runId: string },
-  { actor, reason, rollbackRunId }: Requested,
+  { actor, reason, rollbackRunId, fromStep }: Requested,
 ): Promise<Run> {
   // Without its workflow and trigger, policy could not decide on the undos.
   await loadState(changer, target);
   const { run } = await annotateRun(changer, target, async (state, draft) => {
     const { run: ended } = state;
     if (!isTerminal(ended)) throw new CountersignError('CONFLICT', `the run is ${ended.status} again; try again`);
-    if (ended.rolledBackBy !== undefined) return undefined;
+    if (ended.rolledBackBy !== undefined && fromStep === undefined) return undefined;
+    if (ended.rolledBackBy !== undefined) {
+      throw new CountersignError(
+        'CONFLICT',
+        `${ended.rolledBackBy} rolls this run back; there is one rollback for each run`,
+      );
+    }
     const bundleHash = await assertSealed(changer.runs, ended);
-    const undone = await writesToUndo(changer.runs, ended, state.steps);
+    const undone = since(fromStep, await writesToUndo(changer.runs, ended, state.steps));
     const by = { initiator: 'user' as const, actor, ...(reason !== undefined && { reason }) };
     const steps = undone.map(({ id }) => id);
     draft
@@ -78,6 +86,15 @@ async function writesToUndo(runs: RunReads, run: TerminalRun, steps: Steps): Pro
   const undone = written.filter(({ receiptKey }) => inPlace.has(receiptKey));
   if (undone.length > 0) return undone;
   throw new CountersignError('RUN_INVALID_TRANSITION', 'no write of this run is in place, so there is nothing to undo');
+}
+
+/** The write of one step and those that were made after it. */
+function since(index: number | undefined, writes: WrittenStep[]): WrittenStep[] {
+  if (index === undefined) return writes;
+  const first = writes.find((write) => write.index === index);
+  if (first) return writes.filter(({ completedAt }) => completedAt >= first.completedAt);
+  const each = writes.map((write) => `${write.index + 1} (${write.id})`).join(', ');
+  throw new CountersignError('INPUT_INVALID', `step ${index + 1} has no write to undo; these steps have one: ${each}`);
 }
 
 /** In place, or of a failed command that may have changed something. */

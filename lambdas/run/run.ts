@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { RecordedError } from './errors.ts';
 import type { Compensation } from './events/write-events.ts';
+import type { ValidationMode } from './validation-mode.ts';
 
 export const RUN_SCHEMA_VERSION = 1;
 
@@ -194,6 +195,9 @@ export interface RunRequest {
   planHash?: string;
   /** The time of the schedule that started the run. */
   slot?: string;
+  /** Approvals in addition to those of the workflow, and the only profile with which its commands may run. */
+  validationMode?: ValidationMode;
+  profile?: string;
 }
 
 /** One write that a plan showed. */

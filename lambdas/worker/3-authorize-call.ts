@@ -165,7 +165,8 @@ async function passClosedGate(
   const { action, actionHash } = decided;
   const governed = withoutApproval(decided, step.governed);
   const { askedBefore } = governed;
-  const wanted = { step, actionHash, requirement: gate.requirement, makers: action.makers, askedBefore };
+  const { environment, makers } = action;
+  const wanted = { step, environment, actionHash, requirement: gate.requirement, makers, askedBefore };
   const covering =
     retry && approvalIsUsedUp(action) ? undefined : await findCoveringApproval(worker, state, draft, wanted);
   if (covering && !isOpen(covering)) return coveredBy(state, draft, step, governed, covering);

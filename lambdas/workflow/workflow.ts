@@ -3,6 +3,7 @@ import { RISKS } from '../connectors/connector.ts';
 import { GroupSets } from '../policy/approval-requirement.ts';
 import { QUORUM_MAX_PEOPLE } from '../policy/policy.ts';
 import { Caps } from '../run/caps.ts';
+import { VALIDATION_MODES } from '../run/validation-mode.ts';
 import { ONE_EXPRESSION } from './expressions/template.ts';
 import { WorkflowInputs } from './inputs.ts';
 import type { StepScope } from './step-scope.ts';
@@ -12,8 +13,6 @@ const MESSAGE_MAX_CHARACTERS = 2_000;
 /** No dashes: in an expression, `steps.add-note` is a subtraction. */
 const STEP_ID = /^[a-z][a-z0-9_]{0,62}$/;
 const PHASES = ['prechecks', 'main', 'postchecks'] as const;
-const VALIDATION_MODES = ['per_step', 'per_phase', 'critical_only', 'final_only'] as const;
-export type ValidationMode = (typeof VALIDATION_MODES)[number];
 export const STEPS_MAX = 1000;
 /** The tool of a step that runs another workflow. */
 export const CALL = 'workflow.call';
@@ -195,7 +194,12 @@ export const Workflow = z.strictObject({
 });
 
 /** In a workflow that runs, the steps of loops and calls are expanded (expand-workflow.ts). */
-export type Workflow = Omit<z.infer<typeof Workflow>, 'steps'> & { steps: WorkflowStep[]; calls?: CalledWorkflow[] };
+export type Workflow = Omit<z.infer<typeof Workflow>, 'steps' | 'validation'> & {
+  steps: WorkflowStep[];
+  calls?: CalledWorkflow[];
+  /** `isRequested`: who started the run asked for the mode, and the workflow itself has none. */
+  validation?: z.infer<typeof Validation> & { isRequested?: true };
+};
 
 /** A version whose steps are part of a workflow, directly (depth 1) or through another call. */
 export interface CalledWorkflow {

@@ -161,7 +161,7 @@ const CREATES = [
 function sentTo(name: string, path: string): Sent {
   const id = path.includes('/approvals/')
     ? approval.approvalId
-    : path.includes('/runs/')
+    : path.includes('/runs/') || path.includes('/executions/')
       ? approval.runId
       : path.includes('/changes/')
         ? `chg_${MARK}`
@@ -170,6 +170,7 @@ function sentTo(name: string, path: string): Sent {
   const bodies: Record<string, unknown> = {
     decideApproval: { decision: 'approve', ...seen },
     approveRun: seen,
+    approveExecutionStep: { step_number: 1, approved: true, action_hash: seen.actionHash },
     rejectRun: { reason: 'no', ...seen },
     signalRun: { event: 'go' },
     rejectChange: { reason: 'no' },

@@ -52,6 +52,7 @@ const OPEN_TO: Record<string, Role[]> = {
   examineTenant: ['owner', 'admin', 'operator', 'auditor'],
   simulateWorkflow: OPERATOR,
   startRun: OPERATOR,
+  startExecution: OPERATOR,
   applyPlan: OPERATOR,
   runAutomation: OPERATOR,
   rerunRun: OPERATOR,
@@ -65,6 +66,7 @@ const OPEN_TO: Record<string, Role[]> = {
   resumeRun: OPERATOR,
   retryRun: OPERATOR,
   rollBackRun: OPERATOR,
+  rollBackExecution: OPERATOR,
   signalRun: OPERATOR,
   redriveOutbox: OPERATOR,
   resolveRun: ADMIN,
@@ -84,6 +86,7 @@ const PEOPLE_ONLY = [
   'resolveRun',
   'decideApproval',
   'approveRun',
+  'approveExecutionStep',
   'rejectRun',
   'createEnrolmentToken',
 ];

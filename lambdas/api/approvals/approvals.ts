@@ -5,13 +5,18 @@ import { isoNow } from '../../entry/ports.ts';
 import { type Approval, isOpen, runIdOf } from '../../run/approval.ts';
 import type { Caller } from '../authorizer/caller.ts';
 import { approvalRoutes, type DecisionBody } from '../contract/approvals.ts';
+import { executionApprovalRoutes } from '../contract/executions.ts';
+import { approvalOfStep, assertSeen, orStale } from '../executions/approve-step.ts';
+import { approvalTask } from '../executions/execution-view.ts';
 import { type Paged, readPage } from '../paging/paging.ts';
 import { router } from '../router.ts';
 import { listApprovals } from './list-approvals.ts';
 
 export type ApprovalsPorts = Decider & Paged;
 
-export const handleApprovals = router<ApprovalsPorts, typeof approvalRoutes>(approvalRoutes, {
+const routes = { ...approvalRoutes, ...executionApprovalRoutes };
+
+export const handleApprovals = router<ApprovalsPorts, typeof routes>(routes, {
   async listApprovals(ports, { caller, query: { status, mine, ...wanted } }) {
     // A cursor is valid for one filter only.
     const list = `${caller.tenant}/approvals/${status}/${mine === 'true' ? caller.person : 'all'}`;
@@ -41,6 +46,25 @@ export const handleApprovals = router<ApprovalsPorts, typeof approvalRoutes>(app
   async rejectRun(ports, { caller, params, body }) {
     const approvalId = await onlyOpenApproval(ports, caller, params.id);
     return { status: 200, body: await decideAs(ports, caller, approvalId, { decision: 'reject', ...body }) };
+  },
+
+  async approveExecutionStep(ports, { caller, params, body: { step_number, approved, action_hash, notes, ...body } }) {
+    const wanted = { tenant: caller.tenant, runId: params.id, step_number };
+    if (body.approver_role !== undefined && body.approver_role !== caller.role) {
+      throw new Problem(403, 'FORBIDDEN', `approver_role: you act as ${caller.role}, not as ${body.approver_role}`);
+    }
+    if (!approved && !notes) throw new Problem(400, 'BAD_REQUEST', 'notes: say why you reject it');
+    const approval = await approvalOfStep(ports.runs, wanted);
+    assertSeen(approval, action_hash);
+    const seen = { actionHash: approval.actionHash };
+    const decision = approved ? { decision: 'approve' as const } : { decision: 'reject' as const, reason: notes ?? '' };
+    const decided = await orStale(ports.runs, wanted, () =>
+      decideAs(ports, caller, approval.approvalId, { ...decision, ...seen }),
+    );
+    const missing = 'missing' in decided ? decided.missing : null;
+    const { outcome } = decided;
+    const shown = { outcome, approvals_missing: missing, approval: approvalTask(decided.approval) };
+    return { status: 200, body: { session_id: params.id, step_number, ...shown } };
   },
 });
 

@@ -8,6 +8,12 @@ import { docsRoutes } from './docs.ts';
 import { doctorRoutes } from './doctor.ts';
 import { changeFileRoutes, evidenceKeyRoutes, evidenceRoutes } from './evidence.ts';
 import {
+  executionApprovalRoutes,
+  executionControlRoutes,
+  executionReadRoutes,
+  executionStartRoutes,
+} from './executions.ts';
+import {
   genericRoutes,
   githubRoutes,
   servicenowRoutes,
@@ -36,11 +42,11 @@ export const CONTRACT = {
   slackEvents: slackEventRoutes,
   agentEnrol: agentEnrolRoutes,
   agentWork: agentWorkRoutes,
-  runs: { ...runRoutes, ...outputRoutes },
+  runs: { ...runRoutes, ...outputRoutes, ...executionReadRoutes },
   bulk: bulkRoutes,
-  control: { ...controlRoutes, ...caseRoutes, ...outboxRoutes },
-  start: startRoutes,
-  approvals: approvalRoutes,
+  control: { ...controlRoutes, ...caseRoutes, ...executionControlRoutes, ...outboxRoutes },
+  start: { ...startRoutes, ...executionStartRoutes },
+  approvals: { ...approvalRoutes, ...executionApprovalRoutes },
   definitions: {
     ...workflowRoutes,
     ...automationRoutes,

@@ -6,6 +6,8 @@ import type { By } from '../../run/events/run-events.ts';
 import type { CommandRecord, Cost, Reversal, TouchedState } from '../../run/receipt.ts';
 import { RESOLVED_AS, RunStatus, TRIGGER_SOURCES, WRITE_FINDINGS } from '../../run/run.ts';
 import type { Awaited, Governed } from '../../run/step.ts';
+import { VALIDATION_MODES } from '../../run/validation-mode.ts';
+
 import { Approval } from './approvals.ts';
 import { EvidenceRecord } from './evidence.ts';
 import { route } from './route.ts';
@@ -34,6 +36,11 @@ export const RunRequest = z.object({
     .meta({ description: 'The run that it replays, and the first step that it repeats' }),
   planHash: z.string().optional().meta({ description: 'The plan that it applies' }),
   slot: Timestamp.optional().meta({ description: 'The time of the schedule that started it' }),
+  validationMode: z
+    .enum(VALIDATION_MODES)
+    .optional()
+    .meta({ description: 'Approvals in addition to those of the workflow' }),
+  profile: z.string().optional().meta({ description: 'The only profile with which its commands may run' }),
 });
 
 const RunTrigger = z.object({ source: z.enum(TRIGGER_SOURCES), event: z.string(), key: z.string() });

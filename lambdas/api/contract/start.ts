@@ -4,7 +4,7 @@ import { StartedRun } from './runs.ts';
 import { JsonValue, runParams } from './schemas.ts';
 
 const TITLE_MAX_CHARACTERS = 300;
-const SUBJECT_MAX_CHARACTERS = 300;
+export const SUBJECT_MAX_CHARACTERS = 300;
 
 /** What a person or program gives when it starts a run. */
 export const given = {

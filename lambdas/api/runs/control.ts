@@ -2,17 +2,19 @@ import { didYouMean } from '../../entry/did-you-mean.ts';
 import type { Ids } from '../../entry/ports.ts';
 import type { Definitions } from '../../pipeline/definitions.ts';
 import { CountersignError } from '../../run/errors.ts';
-import type { Run } from '../../run/run.ts';
+import { isTerminal, type Run } from '../../run/run.ts';
 import { assignRun, releaseRun } from '../../run-changes/assign-run.ts';
 import { type Command, controlRun } from '../../run-changes/control-run.ts';
 import { type Resolving, resolveRun } from '../../run-changes/resolve-run.ts';
 import { rollBackEndedRun } from '../../run-changes/rollback-ended-run.ts';
 import type { RunChanger } from '../../run-changes/run-changer.ts';
 import type { Caller } from '../authorizer/caller.ts';
+import { executionControlRoutes } from '../contract/executions.ts';
 import { outboxRoutes } from '../contract/operations.ts';
 import { caseRoutes, controlRoutes, type RunSummary } from '../contract/runs.ts';
 import { outboxHandlers } from '../operations/outbox.ts';
 import { router } from '../router.ts';
+import { SESSION_STATE } from './execution-vocabulary.ts';
 import { runSummary } from './run-views.ts';
 
 /** Changes runs. `ids` names the run that undoes the writes of an ended run. */
@@ -21,35 +23,61 @@ export interface ControlPorts extends RunChanger {
   ids: Ids;
 }
 
+const routes = { ...controlRoutes, ...caseRoutes, ...executionControlRoutes, ...outboxRoutes };
+
 /** One function changes runs and resends outbox entries: it has the permissions for both. */
-export const handleControl = router<ControlPorts, typeof controlRoutes & typeof caseRoutes & typeof outboxRoutes>(
-  { ...controlRoutes, ...caseRoutes, ...outboxRoutes },
-  {
-    cancelRun: command((body: { reason?: string }) => ({ kind: 'cancel', ...body })),
-    pauseRun: command((body: { reason?: string }) => ({ kind: 'pause', ...body })),
-    resumeRun: command(() => ({ kind: 'resume' })),
-    retryRun: command((body: { step?: string }) => ({ kind: 'retry', ...body })),
-    signalRun: command((body: { event: string; payload: unknown; id?: string }) => ({ kind: 'signal', ...body })),
-    rollBackRun: change(async (ports, target, body: { reason?: string }, { person: actor }) => {
-      try {
-        const { run } = await controlRun(ports, target, { kind: 'rollback', ...body }, actor);
-        return run;
-      } catch (error) {
-        if (!(error instanceof CountersignError) || error.code !== 'RUN_TERMINAL_STATE') throw error;
-        return rollBackEndedRun(ports, target, { ...body, actor, rollbackRunId: ports.ids.next('run') });
-      }
-    }),
-    assignRun: change(async (ports, target, { assignee }: { assignee?: string }, { person: actor }) => {
-      if (assignee !== undefined) await assertPerson(ports, target.tenant, assignee);
-      return assignRun(ports, target, assignee ?? actor, actor);
-    }),
-    releaseRun: change((ports, target, _body: object, { person }) => releaseRun(ports, target, person)),
-    resolveRun: change((ports, target, body: Resolving, { person }) => resolveRun(ports, target, body, person)),
-    ...outboxHandlers,
+export const handleControl = router<ControlPorts, typeof routes>(routes, {
+  cancelRun: command((body: { reason?: string }) => ({ kind: 'cancel', ...body })),
+  pauseRun: command((body: { reason?: string }) => ({ kind: 'pause', ...body })),
+  resumeRun: command(() => ({ kind: 'resume' })),
+  retryRun: command((body: { step?: string }) => ({ kind: 'retry', ...body })),
+  signalRun: command((body: { event: string; payload: unknown; id?: string }) => ({ kind: 'signal', ...body })),
+  rollBackRun: change((ports, target, body: { reason?: string }, caller) => rollBack(ports, target, body, caller)),
+  async rollBackExecution(ports, { caller, params, body: { step_number, ...body } }) {
+    const target = { tenant: caller.tenant, runId: params.id };
+    const run =
+      step_number === undefined
+        ? await rollBack(ports, target, body, caller)
+        : await rollBackFrom(ports, target, { ...body, fromStep: step_number - 1 }, caller);
+    const { runId: session_id, status, rolledBackBy: rollback_session_id = null } = run;
+    return { status: 200, body: { session_id, state: SESSION_STATE[status], rollback_session_id } };
   },
-);
+  assignRun: change(async (ports, target, { assignee }: { assignee?: string }, { person: actor }) => {
+    if (assignee !== undefined) await assertPerson(ports, target.tenant, assignee);
+    return assignRun(ports, target, assignee ?? actor, actor);
+  }),
+  releaseRun: change((ports, target, _body: object, { person }) => releaseRun(ports, target, person)),
+  resolveRun: change((ports, target, body: Resolving, { person }) => resolveRun(ports, target, body, person)),
+  ...outboxHandlers,
+});
 
 type Target = { tenant: string; runId: string };
+
+async function rollBack(ports: ControlPorts, target: Target, body: { reason?: string }, { person: actor }: Caller) {
+  try {
+    const { run } = await controlRun(ports, target, { kind: 'rollback', ...body }, actor);
+    return run;
+  } catch (error) {
+    if (!(error instanceof CountersignError) || error.code !== 'RUN_TERMINAL_STATE') throw error;
+    return rollBackEndedRun(ports, target, { ...body, actor, rollbackRunId: ports.ids.next('run') });
+  }
+}
+
+/** Undoes the write of one step and all later writes. Those of an active run depend on what it does next. */
+async function rollBackFrom(
+  ports: ControlPorts,
+  target: Target,
+  { fromStep, reason }: { fromStep: number; reason?: string },
+  { person: actor }: Caller,
+) {
+  const loaded = await ports.runs.load(target.tenant, target.runId);
+  if (loaded && !isTerminal(loaded.run)) {
+    const detail = `the execution is ${SESSION_STATE[loaded.run.status]}; cancel it first, or roll it back without step_number`;
+    throw new CountersignError('RUN_INVALID_TRANSITION', detail);
+  }
+  const because = reason === undefined ? {} : { reason };
+  return rollBackEndedRun(ports, target, { ...because, fromStep, actor, rollbackRunId: ports.ids.next('run') });
+}
 
 function change<Body>(changing: (ports: ControlPorts, target: Target, body: Body, caller: Caller) => Promise<Run>) {
   return async (

@@ -4,12 +4,18 @@ import { canonicalJson } from '../../run/canonical-json.ts';
 import type { Commit } from '../../run/commit.ts';
 import type { RunStore } from '../../run/run-store.ts';
 import { receiptKeyOf } from '../../run/step.ts';
+import { withRequestedMode } from '../../workflow/requested-mode.ts';
+import { executionReadRoutes } from '../contract/executions.ts';
 import { outputRoutes, runRoutes } from '../contract/runs.ts';
 import { PAGE_MAX } from '../contract/schemas.ts';
+import { executionEvents } from '../executions/execution-events.ts';
+import { executionView } from '../executions/execution-view.ts';
+import { lastOutput } from '../executions/last-output.ts';
 import { type Paged, readPage } from '../paging/paging.ts';
 import { cutToFit } from '../response-size.ts';
 import { router } from '../router.ts';
 import { countRuns } from './count-runs.ts';
+import { SESSION_STATE } from './execution-vocabulary.ts';
 import { runFilter } from './run-query.ts';
 import { approvalIdsOf, type StepPage, stepPage, stepsOf } from './run-steps.ts';
 import { runDetail, runSummary } from './run-views.ts';
@@ -29,7 +35,7 @@ export interface RunsPorts extends Paged, OutputPorts {
   definitions: Pick<Definitions, 'workflow'>;
 }
 
-const routes = { ...runRoutes, ...outputRoutes };
+const routes = { ...runRoutes, ...outputRoutes, ...executionReadRoutes };
 
 export const handleRuns = router<RunsPorts, typeof routes>(routes, {
   async listRuns(ports, { caller: { tenant }, query: { limit, cursor, counts, ...query } }) {
@@ -84,6 +90,22 @@ export const handleRuns = router<RunsPorts, typeof routes>(routes, {
     return { status: 200, body: await stepOutput(ports, loaded, { step: params.index, ...query }) };
   },
 
+  async getExecution(ports, { caller: { tenant }, params, query }) {
+    const { run, workflow, shown } = await loadWithSteps(ports, tenant, params.id);
+    const page = await readSteps(ports, shown, { limit: PAGE_MAX, ...query });
+    const mode = workflow && withRequestedMode(workflow, run.request?.validationMode).validation?.mode;
+    const output = await lastOutput(ports, run, shown.rows);
+    return { status: 200, body: executionView({ run, page, steps: shown.steps, mode: mode ?? null, output }) };
+  },
+
+  async listExecutionEvents(ports, { caller: { tenant }, params, query: { since, limit } }) {
+    const { run, steps } = await mustLoad(ports, tenant, params.id);
+    const commits = cutCommits(await ports.runs.listCommits(tenant, run.runId, { after: since, limit }));
+    const next = commits.at(-1)?.seq ?? since;
+    const events = executionEvents(run.runId, commits, steps);
+    return { status: 200, body: { state: SESSION_STATE[run.status], events, next, more: next < run.seq } };
+  },
+
   async getRunStep(ports, { caller: { tenant }, params }) {
     const { run, steps } = await mustLoad(ports, tenant, params.id);
     const step = steps.find(({ index }) => String(index) === params.index);
@@ -104,7 +126,7 @@ async function loadWithSteps(ports: RunsPorts, tenant: string, runId: string) {
   ]);
   // A run that undoes the writes of another run performs no step of its workflow.
   const steps = stepsOf(run.rollbackOf ? undefined : workflow, rows);
-  return { run, commits, shown: { tenant, runId: run.runId, steps, rows, commits } };
+  return { run, workflow, commits, shown: { tenant, runId: run.runId, steps, rows, commits } };
 }
 
 async function readSteps(

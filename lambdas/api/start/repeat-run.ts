@@ -3,7 +3,7 @@ import { Problem } from '../../entry/http.ts';
 import type { RequestedRun } from '../../intake/request-run.ts';
 import { publishedVersion, type Starter, startableVersion } from '../../intake/start-automation.ts';
 import { keyIsFree } from '../../run/receipt.ts';
-import { idInExpressions, isTerminal, type Run } from '../../run/run.ts';
+import { idInExpressions, isTerminal, type Run, type RunRequest } from '../../run/run.ts';
 import type { LoadedRun, RunStore } from '../../run/run-store.ts';
 import { receiptKeyOf } from '../../run/step.ts';
 import { repeatedSteps, succeededSteps } from '../../workflow/repeated-steps.ts';
@@ -29,7 +29,7 @@ export async function rerunOf(
   const published = await startableVersion(ports, tenant, wanted);
   return {
     ...sameTrigger(original, published.version),
-    request: { actor: person, rerunOf: original.run.runId },
+    request: { actor: person, rerunOf: original.run.runId, ...demandsOf(original.run) },
     // They may have written the trigger or the inputs: those of an applied plan did.
     makers: withMakersOf(original.run, person),
   };
@@ -51,10 +51,20 @@ export async function replayOf(
   await assertOutcomesKnown(ports, tenant, original, repeated);
   return {
     ...sameTrigger(original, version),
-    request: { actor: person, replay: { of: original.run.runId, from, ...rootOf(original.run) } },
+    request: {
+      actor: person,
+      replay: { of: original.run.runId, from, ...rootOf(original.run) },
+      ...demandsOf(original.run),
+    },
     // The outputs that the replay takes over may contain what others supplied, or edited.
     makers: [...new Set([...withMakersOf(original.run, person), ...makersOfCopied(original, repeated)])],
   };
+}
+
+/** A repetition is as strict as its original. */
+function demandsOf({ request }: Run): Pick<RunRequest, 'validationMode' | 'profile'> {
+  const { validationMode, profile } = request ?? {};
+  return { ...(validationMode && { validationMode }), ...(profile && { profile }) };
 }
 
 const makersOfCopied = ({ steps }: LoadedRun, repeated: ReadonlySet<number>): string[] =>

@@ -1,20 +1,24 @@
 import type { HttpEvent } from '../../entry/http.ts';
 import { type Given, requestedTrigger } from '../../intake/requested-trigger.ts';
 import { automationOfWorkflow, type Starter, startableAutomation } from '../../intake/start-automation.ts';
-import { deliveryKey } from '../../run/idempotency.ts';
+import { deliveryKey, type StartedRun } from '../../run/idempotency.ts';
 import type { RunStore } from '../../run/run-store.ts';
 import type { Caller } from '../authorizer/caller.ts';
+import { executionStartRoutes } from '../contract/executions.ts';
 import { startRoutes } from '../contract/start.ts';
+import { runbookOf } from '../executions/start-execution.ts';
 import { router } from '../router.ts';
 import { requestIdOf } from './idempotency-key.ts';
 import { replayOf, rerunOf } from './repeat-run.ts';
 import { type StartRequest, startOnce } from './start-once.ts';
 
 export interface StartPorts extends Starter {
-  runs: Pick<RunStore, 'ingest' | 'idempotencyRecord' | 'load' | 'receipts' | 'runIdsStartingWith'>;
+  runs: Pick<RunStore, 'ingest' | 'idempotencyRecord' | 'load' | 'receipts' | 'runIdsStartingWith' | 'listRuns'>;
 }
 
-export const handleStart = router<StartPorts, typeof startRoutes>(startRoutes, {
+const routes = { ...startRoutes, ...executionStartRoutes };
+
+export const handleStart = router<StartPorts, typeof routes>(routes, {
   startRun: (ports, { caller, headers, body }) =>
     startOnce(ports, request(caller, headers, ['startRun', body]), apiKey, async () => {
       const automation = await automationOfWorkflow(ports, caller.tenant, body);
@@ -27,6 +31,22 @@ export const handleStart = router<StartPorts, typeof startRoutes>(startRoutes, {
       const automation = await startableAutomation(ports, caller.tenant, name);
       return { automation, ...requestedBy(caller, 'manual', name, body) };
     });
+  },
+
+  async startExecution(ports, { caller, headers, body }) {
+    const asked = request(caller, headers, ['startExecution', body]);
+    const { status, body: started } = await startOnce(ports, asked, apiKey, async () => {
+      const { name, version, workflow } = await runbookOf(ports, caller.tenant, body);
+      const automation = await automationOfWorkflow(ports, caller.tenant, { workflow: { name, version } });
+      const takesTicket = workflow.inputs?.ticket_id !== undefined;
+      const inputs = takesTicket ? { ticket_id: body.ticket_id, ...body.inputs } : body.inputs;
+      const given = { subject: body.ticket_id, ...(inputs && { inputs }) };
+      const { request: by, ...requested } = requestedBy(caller, 'api', automation.name, given);
+      const { validation_mode: validationMode, environment_profile: profile } = body;
+      const demands = { ...(validationMode && { validationMode }), ...(profile && { profile }) };
+      return { automation, ...requested, request: { ...by, ...demands } };
+    });
+    return { status, body: startedExecution(started) };
   },
 
   rerunRun: (ports, { caller, headers, params: { id }, body }) =>
@@ -53,6 +73,21 @@ const request = (caller: Caller, headers: HttpEvent['headers'], asked: unknown[]
   caller,
   requestId: requestIdOf(headers),
   asked,
+});
+
+const startedExecution = ({
+  runId,
+  subject = '',
+  workflow,
+  request: { validationMode, profile },
+  createdAt,
+}: StartedRun) => ({
+  session_id: runId,
+  ticket_id: subject,
+  runbook_id: `${workflow.name}@${workflow.version}`,
+  validation_mode: validationMode ?? null,
+  environment_profile: profile ?? null,
+  created_at: createdAt,
 });
 
 const apiKey = (client: string, requestId: string) => deliveryKey.api({ client, requestId });

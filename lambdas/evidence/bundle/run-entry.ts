@@ -17,6 +17,8 @@ export const EvidenceRun = z.strictObject({
       replay: z.strictObject({ of: z.string(), from: z.string(), root: z.string().optional() }).optional(),
       planHash: z.string().optional(),
       slot: Time.optional(),
+      validationMode: z.string().optional(),
+      profile: z.string().optional(),
     })
     .optional(),
   subject: z.string().optional(),
@@ -90,12 +92,14 @@ export function describeRun(run: TerminalRun): EvidenceRun {
   };
 }
 
-const describeRequest = ({ actor, rerunOf, replay, planHash, slot }: RunRequest) => ({
+const describeRequest = ({ actor, rerunOf, replay, planHash, slot, validationMode, profile }: RunRequest) => ({
   actor,
   rerunOf,
   replay: replay && { of: replay.of, from: replay.from, root: replay.root },
   planHash,
   slot,
+  validationMode,
+  profile,
 });
 
 export function describeTrigger({ source, event, receivedAt, payload }: Trigger): EvidenceTrigger {

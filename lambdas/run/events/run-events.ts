@@ -103,6 +103,8 @@ export const RUN_EVENTS = {
       replay: z.strictObject({ of: Id, from: Id, root: Id.optional() }).optional(),
       planHash: Hash.optional(),
       slot: Time.optional(),
+      validationMode: Id.optional(),
+      profile: Id.optional(),
     }),
     text: ({ actor, rerunOf, replay, planHash, slot }, time) => {
       if (replay) return `${actor} requested a replay of ${replay.of} from ${replay.from}`;

@@ -87,7 +87,7 @@ function settingProblems(workflow: Workflow): Problem[] {
   return problems;
 }
 
-function finalOnlyProblems(workflow: Workflow): Problem[] {
+export function finalOnlyProblems(workflow: Workflow): Problem[] {
   if (workflow.validation?.mode !== 'final_only') return [];
   const problems: Problem[] = [];
   const mode = ['validation', 'mode'];
