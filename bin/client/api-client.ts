@@ -22,7 +22,7 @@ export type Decided = ResponseFrom<'POST /api/v1/approvals/{id}/decision'>;
 /** A changed person, or the change that waits for a second owner. */
 export type PersonChanged = ResponseFrom<'PUT /api/v1/people/{id}'>;
 /** The new policies and the ones they replace. */
-export type PublishedPolicies = ResponseFrom<'PUT /api/v1/policies'>;
+export type PublishedPolicies = Exclude<ResponseFrom<'PUT /api/v1/policies'>, { pending: unknown }>;
 export type StuckEntry = ResponseFrom<'POST /api/v1/outbox/redrive'>['entries'][number];
 
 /** A retry may help. */

@@ -34,6 +34,8 @@ export const BulkEnvironment = ApprovalsApiEnvironment;
 
 export const ApiEnvironment = z.object({ RUN_TABLE: z.string(), CURSOR_SECRET_ARN: z.string() });
 
+export const PoliciesEnvironment = ApiEnvironment.extend({ STAGE_KIND: z.enum(['prod', 'staging', 'dev']) });
+
 export const RunsEnvironment = ApiEnvironment.extend({ EXPORT_BUCKET: z.string() });
 
 export const AgentEnrolEnvironment = z.object({ RUN_TABLE: z.string(), EVIDENCE_KEYS });

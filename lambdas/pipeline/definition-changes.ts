@@ -1,5 +1,6 @@
 import { type Clock, type Ids, isoNow } from '../entry/ports.ts';
 import type { Person } from '../people/people.ts';
+import type { TenantPolicies } from '../policy/policy.ts';
 import { sha256Hex } from '../run/canonical-json.ts';
 import type { Page } from '../run/run-store.ts';
 
@@ -85,18 +86,39 @@ export function recorded(document: object | undefined): unknown {
 const hideSecret = (field: string, value: unknown): unknown =>
   typeof value === 'string' && SECRET_FIELD.test(field) ? HIDDEN : value;
 
-/** A change of a person that a second owner has to confirm. */
-export interface PendingChange {
+/** A change that a second owner has to confirm. */
+export type PendingChange = PendingPerson | PendingPolicies;
+
+interface RequestedChange {
   changeId: string;
-  person: string;
-  before: Person | null;
-  after: Person;
-  /** The additional rights, as sentences. */
+  /** Why it needs a second owner, as sentences. */
   widens: string[];
   requestedBy: string;
   requestedAt: string;
   expiresAt: string;
 }
+
+export interface PendingPerson extends RequestedChange {
+  kind: 'person';
+  person: string;
+  before: Person | null;
+  after: Person;
+}
+
+export interface PendingPolicies extends RequestedChange {
+  kind: 'policies';
+  /** The hash of the policies that it was compared with: one row cannot store two sets of the largest size. */
+  replaces: string;
+  after: TenantPolicies;
+}
+
+/** Requests of earlier versions are about people and have no kind. */
+export const pendingFrom = (stored: PendingChange): PendingChange =>
+  'kind' in stored ? stored : { ...(stored as PendingPerson), kind: 'person' };
+
+/** The definition of a pending change, as the history names it. */
+export const subjectOf = (tenant: string, pending: PendingChange): Pick<Change, 'kind' | 'name'> =>
+  pending.kind === 'person' ? { kind: 'person', name: pending.person } : { kind: 'policies', name: tenant };
 
 /** Why a pending change was not made. */
 export interface Dismissal {
@@ -128,10 +150,13 @@ export interface ChangedOwner {
   remainingOwner?: Person;
 }
 
-export interface SavedPerson extends SaveOptions<Person>, ChangedOwner {
+/** How a definition is saved whose changes may need a second owner. */
+export interface ConfirmedSave<Document extends object> extends SaveOptions<Document> {
   /** The pending change that this confirms, in the same transaction. */
   confirms?: PendingChange;
 }
+
+export interface SavedPerson extends ConfirmedSave<Person>, ChangedOwner {}
 
 /** The people of a tenant, and the history of all changes to its definitions. */
 export interface RecordedChanges {
@@ -144,7 +169,8 @@ export interface RecordedChanges {
   deletePerson(tenant: string, person: Person, by: ChangeAuthor, how?: ChangedOwner): Promise<void>;
   wasDeleted(tenant: string, id: string): Promise<boolean>;
 
-  requestChange(tenant: string, pending: PendingChange, by: ChangeAuthor): Promise<void>;
+  /** `before` is the definition that the history shows beside the requested one. */
+  requestChange(tenant: string, pending: PendingChange, by: ChangeAuthor, before: object | null): Promise<void>;
   pendingChange(tenant: string, changeId: string): Promise<PendingChange | undefined>;
   pendingChanges(tenant: string, page: { after?: string; limit: number }): Promise<PendingChange[]>;
   dismissChange(tenant: string, pending: PendingChange, by: ChangeAuthor, dismissal: Dismissal): Promise<void>;

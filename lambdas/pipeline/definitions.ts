@@ -7,7 +7,7 @@ import type { TenantSettings } from '../run/caps.ts';
 import { CountersignError } from '../run/errors.ts';
 import { WEBHOOK_SOURCES } from '../run/run.ts';
 import { Expression, type PublishedWorkflow } from '../workflow/workflow.ts';
-import type { ChangeAuthor, RecordedChanges } from './definition-changes.ts';
+import type { ChangeAuthor, ConfirmedSave, RecordedChanges } from './definition-changes.ts';
 import type { GenericSource } from './generic-source.ts';
 
 /** Which events of which source start which version of a workflow. */
@@ -118,7 +118,13 @@ export interface Definitions extends RecordedChanges {
   saveConnection(tenant: string, connection: Connection, by: ChangeAuthor): Promise<void>;
   /** Deletes the connection only if nobody has changed it since. */
   deleteConnection(tenant: string, connection: Connection, by: ChangeAuthor): Promise<void>;
-  savePolicies(tenant: string, policies: TenantPolicies, by: ChangeAuthor): Promise<void>;
+  /** With `replaces`, which `policies` returned: `CONFLICT` if others are published now. */
+  savePolicies(
+    tenant: string,
+    policies: TenantPolicies,
+    by: ChangeAuthor,
+    how?: ConfirmedSave<TenantPolicies>,
+  ): Promise<void>;
   /** Publishes a version. Publishing the same content again changes nothing; other content under the same number is refused. */
   publishWorkflow(tenant: string, workflow: PublishedWorkflow, version: number, by: ChangeAuthor): Promise<void>;
 }

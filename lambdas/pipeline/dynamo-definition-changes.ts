@@ -14,6 +14,7 @@ import {
   type ChangedOwner,
   type ChangeFilter,
   type ChangeKind,
+  type ConfirmedSave,
   type CredentialChange,
   changeSortKey,
   credentialEntry,
@@ -22,10 +23,12 @@ import {
   erasureEntry,
   matchesFilter,
   type PendingChange,
+  pendingFrom,
   type RecordedChanges,
   recorded,
   type SavedPerson,
   type SaveOptions,
+  subjectOf,
 } from './definition-changes.ts';
 import { DynamoIdentities } from './dynamo-identities.ts';
 
@@ -61,7 +64,7 @@ export class DynamoChanges implements RecordedChanges {
   }
 
   /** Writes the document and its entry, unless the document is unchanged and no secret was set. */
-  async save(saved: Saved, document: object, how: SaveOptions & Pick<SavedPerson, 'confirms'> = {}): Promise<void> {
+  async save(saved: Saved, document: object, how: ConfirmedSave<object> = {}): Promise<void> {
     const { tenant, kind, name, key, by, besides = [], attributes } = saved;
     const { replaces, confirms, secretsSet = [] } = how;
     const read = await this.#rows.getItem(key);
@@ -162,19 +165,20 @@ export class DynamoChanges implements RecordedChanges {
     return (await this.#rows.getItem(keys.formerPersonKey(tenant, id))) !== undefined;
   }
 
-  async requestChange(tenant: string, pending: PendingChange, by: ChangeAuthor): Promise<void> {
-    const { changeId, person, before, after, expiresAt } = pending;
+  async requestChange(tenant: string, pending: PendingChange, by: ChangeAuthor, before: object | null): Promise<void> {
+    const { changeId, after, expiresAt } = pending;
     const deleteAfter = Math.ceil(Date.parse(expiresAt) / 1000) + PENDING_RETAINED_SECONDS;
     const row = toItem(keys.pendingChangeKey(tenant, changeId), pending, { [keys.TTL_ATTRIBUTE]: deleteAfter });
     const documents = { before: recorded(before ?? undefined), after: recorded(after) };
     await this.#write(`the request ${changeId}`, [
       this.#rows.put(row, ROW_IS_NEW),
-      this.#entry(tenant, { ...by, kind: 'person', name: person, action: 'requested', ...documents }),
+      this.#entry(tenant, { ...by, ...subjectOf(tenant, pending), action: 'requested', ...documents }),
     ]);
   }
 
-  pendingChange(tenant: string, changeId: string): Promise<PendingChange | undefined> {
-    return this.#rows.get(keys.pendingChangeKey(tenant, changeId));
+  async pendingChange(tenant: string, changeId: string): Promise<PendingChange | undefined> {
+    const stored = await this.#rows.get<PendingChange>(keys.pendingChangeKey(tenant, changeId));
+    return stored && pendingFrom(stored);
   }
 
   async pendingChanges(tenant: string, { after, limit }: { after?: string; limit: number }): Promise<PendingChange[]> {
@@ -182,17 +186,18 @@ export class DynamoChanges implements RecordedChanges {
     const from = after === undefined ? all.from : keys.pendingChangeKey(tenant, after).sk;
     const found = await this.#rows.range({ ...all, from }, { limit: limit + 1 });
     return found
-      .map((item) => docOf<PendingChange>(item))
+      .map((item) => pendingFrom(docOf<PendingChange>(item)))
       .filter(({ changeId }) => changeId !== after)
       .slice(0, limit);
   }
 
   async dismissChange(tenant: string, pending: PendingChange, by: ChangeAuthor, dismissal: Dismissal): Promise<void> {
-    const { changeId, person: name, before, after, requestedBy } = pending;
+    const { changeId, after, requestedBy } = pending;
+    const before = pending.kind === 'person' ? pending.before : null;
     const documents = { before: recorded(before ?? undefined), after: recorded(after) };
     await this.#write(`the request ${changeId}`, [
       this.#rows.remove(keys.pendingChangeKey(tenant, changeId), ROW_EXISTS),
-      this.#entry(tenant, { ...by, kind: 'person', name, ...dismissal, ...documents, requestedBy }),
+      this.#entry(tenant, { ...by, ...subjectOf(tenant, pending), ...dismissal, ...documents, requestedBy }),
     ]);
   }
 

@@ -13,7 +13,7 @@ import type { Pause } from '../run/dynamo/dynamo-transactions.ts';
 import { isTransient } from '../run/dynamo/dynamo-transactions.ts';
 import { CountersignError } from '../run/errors.ts';
 import type { PublishedWorkflow } from '../workflow/workflow.ts';
-import type { ChangeAuthor } from './definition-changes.ts';
+import type { ChangeAuthor, ConfirmedSave } from './definition-changes.ts';
 import {
   type Automation,
   type Connection,
@@ -163,8 +163,17 @@ export class DynamoDefinitions extends DynamoChanges implements Definitions {
     await this.delete({ tenant, kind: 'connection', name, key, by }, { replaces: connection });
   }
 
-  savePolicies(tenant: string, policies: TenantPolicies, by: ChangeAuthor): Promise<void> {
-    return this.save({ tenant, kind: 'policies', name: tenant, key: keys.policiesKey(tenant), by }, policies);
+  async savePolicies(
+    tenant: string,
+    policies: TenantPolicies,
+    by: ChangeAuthor,
+    how: ConfirmedSave<TenantPolicies> = {},
+  ): Promise<void> {
+    const key = keys.policiesKey(tenant);
+    const saved = { tenant, kind: 'policies' as const, name: tenant, key, by };
+    // A tenant that has never published policies has no row.
+    const isNew = how.replaces === NO_TENANT_POLICIES && (await this.#rows.getItem(key)) === undefined;
+    await this.save(saved, policies, isNew ? { ...how, replaces: null } : how);
   }
 
   async publishWorkflow(tenant: string, workflow: PublishedWorkflow, version: number, by: ChangeAuthor): Promise<void> {

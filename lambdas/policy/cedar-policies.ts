@@ -4,7 +4,13 @@ import { cedarQuestion } from './cedar-request.ts';
 import type { CedarRuntime } from './cedar-runtime.ts';
 import { APPROVAL_ACTION, type CedarPolicy, problemAt, readCedarTexts } from './cedar-texts.ts';
 import type { ApprovalRequirement, PolicyDecision, PolicyRequest, TenantPolicies } from './policy.ts';
-import { InvalidPolicies, type Mention, type PolicyEngine, type PreparedPolicies } from './policy-engine.ts';
+import {
+  InvalidPolicies,
+  type Mention,
+  type PolicyEngine,
+  type PolicyRule,
+  type PreparedPolicies,
+} from './policy-engine.ts';
 import type { ShippedPolicies } from './shipped-policies.ts';
 
 type CedarTexts = Extract<TenantPolicies, { engine: 'cedar' }>;
@@ -72,6 +78,7 @@ class CedarSet implements PreparedPolicies {
   readonly warnings: readonly string[];
   readonly ids: readonly string[];
   readonly mentions: readonly Mention[];
+  readonly rules: readonly PolicyRule[];
   readonly usesBefore: boolean;
   readonly #runtime: CedarRuntime;
   readonly #texts: Record<string, string>;
@@ -84,6 +91,7 @@ class CedarSet implements PreparedPolicies {
     this.hash = set.hash;
     this.warnings = set.warnings;
     this.ids = set.own.map(({ id }) => id);
+    this.rules = set.own;
     this.mentions = set.own.flatMap(({ mentions }) => mentions);
     this.usesBefore = set.policies.some(({ text }) => BEFORE.test(text));
     this.#runtime = runtime;

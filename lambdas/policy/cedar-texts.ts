@@ -1,9 +1,10 @@
 import * as z from 'zod';
 import { RISKS } from '../connectors/connector.ts';
 import { didYouMean } from '../entry/did-you-mean.ts';
+import { canonicalJson } from '../run/canonical-json.ts';
 import type { Cedar, CedarRuntime } from './cedar-runtime.ts';
 import { QUORUM_MAX_PEOPLE } from './policy.ts';
-import { InvalidPolicies, type Mention } from './policy-engine.ts';
+import { InvalidPolicies, type Mention, type PolicyRule } from './policy-engine.ts';
 
 export const APPROVAL_ACTION = 'executeWithApproval';
 
@@ -34,8 +35,7 @@ export type Annotations = z.infer<typeof Annotations>;
 type CedarError = Extract<ReturnType<Cedar['validate']>, { type: 'failure' }>['errors'][number];
 type PolicyJson = Extract<ReturnType<Cedar['policyToJson']>, { type: 'success' }>['json'];
 
-export interface CedarPolicy {
-  id: string;
+export interface CedarPolicy extends PolicyRule {
   text: string;
   annotations: Annotations;
   mentions: Mention[];
@@ -100,7 +100,8 @@ function readPolicy(
     ...mention,
     place: `${place.file}:${lineOf(place, 0)}`,
   }));
-  return { id, text, annotations: parsed.data, mentions, place };
+  const { effect } = answer.json;
+  return { id, text, effect, content: canonicalJson(answer.json), annotations: parsed.data, mentions, place };
 }
 
 const ANNOTATIONS = Object.keys(Annotations.shape);

@@ -10,10 +10,19 @@ export interface PreparedPolicies {
   readonly ids: readonly string[];
   /** The tools and connectors that the policies name. */
   readonly mentions: readonly Mention[];
+  /** The tenant's policies one by one; nothing for a compiled policy. */
+  readonly rules?: readonly PolicyRule[];
   /** The decision may depend on the values before the write. */
   readonly usesBefore?: boolean;
   /** May throw. FailClosedPolicy turns an error into a denial. */
   decide(request: PolicyRequest): PolicyDecision | Promise<PolicyDecision>;
+}
+
+export interface PolicyRule {
+  id: string;
+  effect: 'permit' | 'forbid';
+  /** Equal for policies that differ in layout and comments only. */
+  content: string;
 }
 
 /** A tool or connector that a policy names. */

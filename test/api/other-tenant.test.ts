@@ -78,6 +78,7 @@ beforeAll(async () => {
   const by = byTest({ actor: MARK, changeId: `chg_${MARK}` });
   const pending = {
     changeId: by.changeId,
+    kind: 'person' as const,
     person: MARK,
     before: null,
     after: { ...ANA, id: MARK, identities: [] },
@@ -86,7 +87,7 @@ beforeAll(async () => {
     requestedAt: '2026-01-01T00:00:00.000Z',
     expiresAt: LONG_AFTER,
   };
-  await definitions.requestChange('acme', pending, by);
+  await definitions.requestChange('acme', pending, by, null);
   for (const role of ROLES) {
     await definitions.savePerson(FOREIGN, { ...OLIVIA, id: `a-${role}`, role, identities: [] });
   }

@@ -10,12 +10,15 @@ import { NO_TENANT_POLICIES, type PolicyDecision, type TenantPolicies } from '..
 import { readShippedPolicies } from '../../lambdas/policy/shipped-policies.ts';
 import type { Run } from '../../lambdas/run/run.ts';
 import type { LoadedRun } from '../../lambdas/run/run-store.ts';
+import { OLIVIA } from '../approval/people.ts';
+import { byTest } from '../fakes/by-test.ts';
 import { CountingIds } from '../fakes/counting-ids.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
 import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
 import { MemoryLog } from '../fakes/memory-log.ts';
 import { compiledRego } from '../policy/rego.ts';
 import { aRequest } from '../policy/requests.ts';
+import { type Asking, askAbout } from './ask-definitions.ts';
 
 const shipped = readShippedPolicies();
 const engines = {
@@ -64,12 +67,24 @@ const FREEZE = {
   files: { 'freeze.cedar': '@id("freeze") @reason("frozen") forbid (principal, action, resource);' },
 };
 
-async function ask(route: string, body?: unknown, { role = 'owner', tenant = 'acme' } = {}) {
+const ids = new CountingIds();
+const clock = new FakeClock();
+
+interface As {
+  role?: string;
+  tenant?: string;
+  person?: string;
+  machine?: boolean;
+  secondOwner?: boolean;
+}
+
+async function ask(route: string, body?: unknown, as: As = {}) {
+  const { role = 'owner', tenant = 'acme', person = 'olivia', machine, secondOwner = false } = as;
   const event = {
     routeKey: route,
     rawPath: route,
     body: body === undefined ? undefined : JSON.stringify(body),
-    requestContext: { authorizer: { lambda: { tenant, person: 'olivia', role } } },
+    requestContext: { authorizer: { lambda: { tenant, person, role, ...(machine && { machine }) } } },
   } as unknown as HttpEvent;
   const api = {
     runs,
@@ -79,9 +94,11 @@ async function ask(route: string, body?: unknown, { role = 'owner', tenant = 'ac
     shipped: () => shipped,
     policyOf,
     cursorSecret: async () => 'secret',
-    clock: new FakeClock(),
-    ids: new CountingIds(),
+    clock,
+    ids,
+    secondOwner,
   };
+  clock.advance(1000);
   try {
     const { statusCode, body: answered } = await handlePolicies(api, event);
     return { status: statusCode, body: JSON.parse(answered ?? '') };
@@ -182,6 +199,103 @@ describe('publishing', () => {
   it.each(['operator', 'approver', 'member', 'auditor'])('is not for a %s', async (role) => {
     expect((await ask(PUBLISH, FREEZE, { role })).status).toBe(403);
     expect(await definitions.policies('acme')).toEqual(NO_TENANT_POLICIES);
+  });
+});
+
+describe('in a prod stage', () => {
+  const PROD = { secondOwner: true };
+  const TWO = `${FREEZE.files['freeze.cedar']} @id("more") forbid (principal, action, resource in Connector::"slack");`;
+  const ALLOW = { engine: 'cedar', files: { 'mine.cedar': '@id("all") permit (principal, action, resource);' } };
+  const OTTO = { ...OLIVIA, id: 'otto', identities: [] };
+  const asOtto = { person: 'otto', role: 'owner' };
+  const CONFIRM = 'POST /api/v1/changes/pending/{id}/confirm';
+  const REJECT = 'POST /api/v1/changes/pending/{id}/reject';
+  const decide = (route: string, asking: Asking = {}) => {
+    clock.advance(1000);
+    return askAbout(definitions, route, { clock, ...asking });
+  };
+  const published = () => definitions.policies('acme');
+  const requested = async (policies: unknown): Promise<string> => {
+    const { status, body } = await ask(PUBLISH, policies, PROD);
+    expect([status, body.next]).toEqual([202, expect.stringContaining(body.pending.changeId)]);
+    return body.pending.changeId;
+  };
+  const history = async () => {
+    const { items } = await definitions.changes('acme', { limit: 9 }, { kind: 'policies' });
+    return items.map(({ actor, action, requestedBy }) => [actor, action, requestedBy]);
+  };
+  beforeEach(async () => {
+    for (const person of [OLIVIA, OTTO]) await definitions.savePerson('acme', person);
+  });
+
+  it('policies that only add forbids apply at once, also without a second owner', async () => {
+    await definitions.deletePerson('acme', OTTO, byTest());
+    expect((await ask(PUBLISH, FREEZE, PROD)).status).toBe(200);
+    expect((await ask(PUBLISH, { engine: 'cedar', files: { 'all.cedar': `// Two.\n${TWO}` } }, PROD)).status).toBe(200);
+    expect((await ask(PUBLISH, { engine: 'cedar', files: { 'all.cedar': TWO } }, PROD)).status).toBe(200);
+  });
+
+  it('others wait for an independent second owner, with an entry in the history for each step', async () => {
+    await ask(PUBLISH, FREEZE, PROD);
+    const id = await requested(ALLOW);
+    expect(await published()).toEqual(FREEZE);
+    const { body } = await decide('GET /api/v1/changes/pending');
+    expect(body.pending).toMatchObject([
+      { changeId: id, kind: 'policies', after: ALLOW, widens: ['removes the forbid freeze', 'adds the permit all'] },
+    ]);
+    for (const person of ['olivia', 'nobody']) {
+      const own = decide(CONFIRM, { id, as: { person, role: 'owner' } });
+      await expect(own).rejects.toMatchObject({ status: 403 });
+    }
+    const admin = { person: 'otto', role: 'admin' };
+    await expect(decide(CONFIRM, { id, as: admin })).rejects.toMatchObject({ status: 403 });
+    const confirmed = await decide(CONFIRM, { id, as: asOtto });
+    expect(confirmed).toEqual({ status: 200, body: { confirmed: id, kind: 'policies' } });
+    expect(await published()).toEqual(ALLOW);
+    await expect(decide(CONFIRM, { id, as: asOtto })).rejects.toMatchObject({ status: 404 });
+    expect(await history()).toEqual([
+      ['otto', 'confirmed', 'olivia'],
+      ['olivia', 'requested', undefined],
+      ['olivia', 'created', undefined],
+    ]);
+  });
+
+  it('a forbid that was published meanwhile is not lost', async () => {
+    const id = await requested(ALLOW);
+    await ask(PUBLISH, FREEZE, PROD);
+    await expect(decide(CONFIRM, { id, as: asOtto })).rejects.toMatchObject({ status: 409 });
+    expect(await published()).toEqual(FREEZE);
+    const body = { reason: 'outdated' };
+    expect((await decide(REJECT, { id, body, as: asOtto })).body).toEqual({ rejected: id });
+    expect((await history())[0]).toEqual(['otto', 'rejected', 'olivia']);
+  });
+
+  it('a request that finds other policies than it was compared with is refused', async () => {
+    const before = definitions.policies.bind(definitions);
+    definitions.policies = async (tenant) => {
+      const found = await before(tenant);
+      definitions.policies = before;
+      await ask(PUBLISH, FREEZE, PROD);
+      return found;
+    };
+    expect(await ask(PUBLISH, NO_TENANT_POLICIES, PROD)).toMatchObject({ status: 409, body: { code: 'CONFLICT' } });
+    expect(await published()).toEqual(FREEZE);
+  });
+
+  it('a machine cannot request them, and one owner alone cannot either', async () => {
+    const machine = { ...PROD, person: 'ci', machine: true };
+    expect((await ask(PUBLISH, ALLOW, machine)).body.detail).toMatch(/only a person may loosen policies/);
+    expect((await ask(PUBLISH, FREEZE, machine)).status).toBe(200);
+    await definitions.deletePerson('acme', OTTO, byTest());
+    expect((await ask(PUBLISH, ALLOW, PROD)).body).toMatchObject({
+      code: 'POLICY_INVALID',
+      detail: expect.stringMatching(/loosens the policies \(.*adds the permit all\).*second owner/),
+    });
+  });
+
+  it('nobody needs a second owner outside prod', async () => {
+    expect((await ask(PUBLISH, FREEZE)).status).toBe(200);
+    expect((await ask(PUBLISH, ALLOW)).status).toBe(200);
   });
 });
 

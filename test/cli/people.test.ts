@@ -19,6 +19,7 @@ async function answering(answer: (path: string) => unknown, status = 200): Promi
 }
 
 const PENDING = {
+  kind: 'person',
   changeId: 'chg_1',
   person: 'dora',
   before: null,
@@ -69,7 +70,9 @@ it('changes pending, confirm and reject handle pending changes', async () => {
       ? { rejected: 'chg_1' }
       : { pending: [{ ...PENDING, expired: false }], nextCursor: null };
   });
-  expect((await onTerminal(120, ['changes', 'pending', '--url', url])).stdout).toMatch(/chg_1 +olivia +2026-01-09/);
+  expect((await onTerminal(120, ['changes', 'pending', '--url', url])).stdout).toMatch(
+    /chg_1 +dora +olivia +2026-01-09/,
+  );
   expect((await onTerminal(120, ['changes', 'confirm', 'chg_1', '--url', url])).stdout).toBe(
     'confirmed; dora is changed',
   );

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { OidcIssuer } from '../../lambdas/entry/oidc-issuer.ts';
 import { Person } from '../../lambdas/people/people.ts';
@@ -423,6 +424,7 @@ export function describeDefinitionsContract(
         const tenant = newTenant();
         const pending = (changeId: string) => ({
           changeId,
+          kind: 'person' as const,
           person: 'ana',
           before: null,
           after: ana,
@@ -432,7 +434,8 @@ export function describeDefinitionsContract(
           expiresAt: at(9),
         });
         for (const id of ['chg_1', 'chg_2', 'chg_3']) {
-          await definitions.requestChange(tenant, pending(id), byTest({ actor: 'olivia', at: at(1), changeId: id }));
+          const by = byTest({ actor: 'olivia', at: at(1), changeId: id });
+          await definitions.requestChange(tenant, pending(id), by, null);
         }
         const ids = async (page: { after?: string; limit: number }) =>
           (await definitions.pendingChanges(tenant, page)).map(({ changeId }) => changeId);
@@ -455,6 +458,43 @@ export function describeDefinitionsContract(
           ['otto', 'person', 'ana', 'confirmed'],
         ]);
       });
+
+      it('stores pending policies of the largest size, and saves them only over the ones they were compared with', async () => {
+        const tenant = newTenant();
+        const policies = (text: string) => ({ engine: 'cedar' as const, files: { 'mine.cedar': text } });
+        const pending = {
+          kind: 'policies' as const,
+          ...{
+            changeId: 'chg_1',
+            replaces: 'hash',
+            after: policies(randomText(300_000)),
+            widens: ['removes a forbid'],
+          },
+          ...{ requestedBy: 'olivia', requestedAt: at(1), expiresAt: at(9) },
+        };
+        const none = await definitions.policies(tenant);
+        await definitions.savePolicies(tenant, policies('one'), byTest({ at: at(0) }), { replaces: none });
+        await definitions.requestChange(tenant, pending, byTest({ actor: 'olivia', at: at(1) }), policies('one'));
+        expect(await definitions.pendingChanges(tenant, { limit: 9 })).toEqual([pending]);
+        const by = byTest({ actor: 'otto', at: at(2) });
+        for (const replaces of [none, policies('two')]) {
+          const saved = definitions.savePolicies(tenant, pending.after, by, { replaces, confirms: pending });
+          await expect(saved).rejects.toMatchObject({ code: 'CONFLICT' });
+        }
+        const how = { replaces: await definitions.policies(tenant), confirms: pending };
+        await definitions.savePolicies(tenant, pending.after, by, how);
+        expect(await definitions.policies(tenant)).toEqual(pending.after);
+        expect(await definitions.pendingChanges(tenant, { limit: 9 })).toEqual([]);
+        expect((await changesOf(tenant)).slice(0, 3)).toEqual([
+          ['otto', 'policies', tenant, 'confirmed'],
+          ['olivia', 'policies', tenant, 'requested'],
+          [expect.any(String), 'policies', tenant, 'created'],
+        ]);
+      });
     });
   });
 }
+
+/** Text that does not compress. */
+const randomText = (bytes: number) =>
+  Array.from({ length: bytes / 64 }, (_, index) => createHash('sha256').update(String(index)).digest('hex')).join('');

@@ -5,6 +5,7 @@ import {
   type ChangedOwner,
   type ChangeFilter,
   type ChangeKind,
+  type ConfirmedSave,
   type CredentialChange,
   changeSortKey,
   credentialEntry,
@@ -17,6 +18,7 @@ import {
   recorded,
   type SavedPerson,
   type SaveOptions,
+  subjectOf,
 } from '../../lambdas/pipeline/definition-changes.ts';
 import { hashOf } from '../../lambdas/run/canonical-json.ts';
 import { CountersignError } from '../../lambdas/run/errors.ts';
@@ -49,7 +51,7 @@ export class MemoryChanges implements RecordedChanges {
     [partition, sort]: readonly [string, string],
     document: T,
     { tenant, kind, name, by }: Saved,
-    { replaces, confirms, secretsSet = [] }: SaveOptions & Pick<SavedPerson, 'confirms'> = {},
+    { replaces, confirms, secretsSet = [] }: ConfirmedSave<object> = {},
   ): void {
     const before = rows.get(partition, sort);
     if (replaces !== undefined && hashOf(before ?? null) !== hashOf(replaces)) {
@@ -57,6 +59,7 @@ export class MemoryChanges implements RecordedChanges {
     }
     const noSecretSet = secretsSet.length === 0;
     if (before && !confirms && noSecretSet && hashOf(before) === hashOf(JSON.parse(JSON.stringify(document)))) return;
+    if (confirms) this.#settle(tenant, confirms);
     rows.set(partition, sort, document);
     this.record(tenant, {
       ...by,
@@ -109,9 +112,7 @@ export class MemoryChanges implements RecordedChanges {
     const taken = person.identities.find((identity) => others.some((other) => hasIdentity(other, identity)));
     if (taken !== undefined) throw new CountersignError('CONFLICT', `the identity ${taken} belongs to another person`);
     this.#assertUnchanged(tenant, how.remainingOwner);
-    if (how.confirms && !this.#pending.get(tenant, how.confirms.changeId)) throw settled(how.confirms);
     this.save(this.peopleRows, [tenant, person.id], person, { tenant, kind: 'person', name: person.id, by }, how);
-    if (how.confirms) this.#settle(tenant, how.confirms);
   }
 
   async deletePerson(tenant: string, person: Person, by: ChangeAuthor, how: ChangedOwner = {}): Promise<void> {
@@ -125,11 +126,11 @@ export class MemoryChanges implements RecordedChanges {
     return this.#former.get(tenant, id) !== undefined;
   }
 
-  async requestChange(tenant: string, pending: PendingChange, by: ChangeAuthor): Promise<void> {
-    const { changeId, person: name, before, after } = pending;
+  async requestChange(tenant: string, pending: PendingChange, by: ChangeAuthor, before: object | null): Promise<void> {
+    const { changeId, after } = pending;
     this.#pending.set(tenant, changeId, pending);
     const documents = { before: recorded(before ?? undefined), after: recorded(after) };
-    this.record(tenant, { ...by, kind: 'person', name, action: 'requested', ...documents });
+    this.record(tenant, { ...by, ...subjectOf(tenant, pending), action: 'requested', ...documents });
   }
 
   async pendingChange(tenant: string, changeId: string): Promise<PendingChange | undefined> {
@@ -146,9 +147,10 @@ export class MemoryChanges implements RecordedChanges {
 
   async dismissChange(tenant: string, pending: PendingChange, by: ChangeAuthor, dismissal: Dismissal): Promise<void> {
     this.#settle(tenant, pending);
-    const { person: name, before, after, requestedBy } = pending;
+    const { after, requestedBy } = pending;
+    const before = pending.kind === 'person' ? pending.before : null;
     const documents = { before: recorded(before ?? undefined), after: recorded(after) };
-    this.record(tenant, { ...by, kind: 'person', name, ...dismissal, ...documents, requestedBy });
+    this.record(tenant, { ...by, ...subjectOf(tenant, pending), ...dismissal, ...documents, requestedBy });
   }
 
   async recordCredential(tenant: string, change: CredentialChange, by: ChangeAuthor): Promise<void> {
@@ -181,9 +183,7 @@ export class MemoryChanges implements RecordedChanges {
 
   #settle(tenant: string, pending: PendingChange): void {
     const { changeId } = pending;
-    if (!this.#pending.get(tenant, changeId)) throw settled(pending);
+    if (!this.#pending.get(tenant, changeId)) throw new CountersignError('CONFLICT', `${changeId} is settled already`);
     this.#pending.set(tenant, changeId, undefined);
   }
 }
-
-const settled = ({ changeId }: PendingChange) => new CountersignError('CONFLICT', `${changeId} is settled already`);

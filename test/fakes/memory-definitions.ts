@@ -1,6 +1,6 @@
 import type { ProfileDefinition } from '../../lambdas/agents/profiles.ts';
 import { issuerKey, type StageIssuer } from '../../lambdas/entry/oidc-issuer.ts';
-import { type ChangeAuthor, recorded } from '../../lambdas/pipeline/definition-changes.ts';
+import { type ChangeAuthor, type ConfirmedSave, recorded } from '../../lambdas/pipeline/definition-changes.ts';
 import {
   type Automation,
   type Connection,
@@ -80,8 +80,15 @@ export class MemoryDefinitions extends MemoryChanges implements Definitions {
     return this.#policies.get(tenant) ?? NO_TENANT_POLICIES;
   }
 
-  async savePolicies(tenant: string, policies: TenantPolicies, by: ChangeAuthor = BY_SETUP): Promise<void> {
-    this.save(this.#policies, [tenant, ''], policies, { tenant, kind: 'policies', name: tenant, by });
+  async savePolicies(
+    tenant: string,
+    policies: TenantPolicies,
+    by: ChangeAuthor = BY_SETUP,
+    how: ConfirmedSave<TenantPolicies> = {},
+  ): Promise<void> {
+    const saved = { tenant, kind: 'policies' as const, name: tenant, by };
+    const isNew = how.replaces === NO_TENANT_POLICIES && !this.#policies.get(tenant);
+    this.save(this.#policies, [tenant, ''], policies, saved, isNew ? { ...how, replaces: null } : how);
   }
 
   async connection(tenant: string, name: string): Promise<Connection | undefined> {

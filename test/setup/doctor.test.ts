@@ -184,9 +184,16 @@ describe('finds, with the command that fixes it,', () => {
       () => {
         const at = new Date(world.clock.now()).toISOString();
         const expiresAt = new Date(world.clock.now() + 1000).toISOString();
-        const change = { changeId: 'chg_1', person: 'nina', before: null, after: NETWORK, widens: [] };
+        const change = {
+          kind: 'person' as const,
+          changeId: 'chg_1',
+          person: 'nina',
+          before: null,
+          after: NETWORK,
+          widens: [],
+        };
         const pending = { ...change, requestedBy: 'olivia', requestedAt: at, expiresAt };
-        return world.definitions.requestChange('acme', pending, BY);
+        return world.definitions.requestChange('acme', pending, BY, null);
       },
       'changes',
       '1 wait for a second owner',

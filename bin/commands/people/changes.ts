@@ -22,6 +22,7 @@ const COLUMNS: readonly Column[] = [
 const TABLE_COLUMNS_MIN = 120;
 const PENDING_COLUMNS: readonly Column[] = [
   { title: 'CHANGE' },
+  { title: 'OF' },
   { title: 'REQUESTED BY' },
   { title: 'EXPIRES' },
   { title: 'EXTENDS', shrink: 'wrap' },
@@ -149,14 +150,18 @@ export const changes: readonly Command[] = [
       });
       if (call.json) call.printJson({ pending: items, nextCursor });
       else {
-        const rows = items.map(({ changeId, requestedBy, expiresAt, expired, widens }) => [
-          changeId,
-          printable(requestedBy),
-          expired ? 'expired' : expiresAt,
-          printable(widens.join('; ')),
+        const rows = items.map((pending) => [
+          pending.changeId,
+          printable(pending.kind === 'person' ? pending.person : pending.kind),
+          printable(pending.requestedBy),
+          pending.expired ? 'expired' : pending.expiresAt,
+          printable(pending.widens.join('; ')),
         ]);
         if (items.length === 0) call.terminal.note('no pending changes');
-        else for (const line of table(PENDING_COLUMNS, rows, call.terminal)) call.terminal.print(line);
+        else {
+          for (const line of table(PENDING_COLUMNS, rows, call.terminal)) call.terminal.print(line);
+          call.terminal.note('countersign changes show CHANGE shows the values before and after');
+        }
         noteMore(call, nextCursor);
       }
       return EXIT.ok;
@@ -168,11 +173,12 @@ export const changes: readonly Command[] = [
     description: 'confirm a change that another owner or an admin requested',
     options: {},
     async run(call) {
-      const person = await call
+      const confirmed = await call
         .api()
         .call('POST /api/v1/changes/pending/{id}/confirm', { params: { id: call.arg(0) } });
-      if (call.json) call.printJson(person);
-      else call.terminal.print(printable(`confirmed; ${person.id} is changed`));
+      const result = 'confirmed' in confirmed ? 'the policies apply within a minute' : `${confirmed.id} is changed`;
+      if (call.json) call.printJson(confirmed);
+      else call.terminal.print(printable(`confirmed; ${result}`));
       return EXIT.ok;
     },
   },
@@ -238,7 +244,12 @@ function showChange(call: Call, change: Change): void {
   if (secretsSet !== undefined) page.field('secrets set', secretsSet.join(', '));
   page.exactField('id', changeId);
   page.blank();
-  const rows = differences(before, after).map(([field, old, now]) => [field, shown(old), shown(now)]);
+  const rows = differences(before, after)
+    .flatMap(([field, old, now]) =>
+      // One row for each file of policies.
+      field === 'files' ? differences(old, now) : [[field, old, now] as const],
+    )
+    .map(([field, old, now]) => [field, shown(old), shown(now)]);
   if (rows.length === 0) page.line('no field differs');
   else page.table([{ title: 'FIELD' }, { title: 'BEFORE', shrink: 'wrap' }, { title: 'AFTER', shrink: 'wrap' }], rows);
 }
@@ -255,7 +266,6 @@ function differences(before: unknown, after: unknown): [field: string, old: unkn
     .map((name) => [name, old.get(name), now.get(name)]);
 }
 
-/** The names of the changed fields. */
 /** Two lines: an id, which people copy, takes most of a narrow terminal. */
 function printNarrow(page: Page, change: Change): void {
   const { at, actor, kind, name, action, changeId } = change;
@@ -264,6 +274,7 @@ function printNarrow(page: Page, change: Change): void {
   page.exactLine(`  ${changeId}`, 'quiet');
 }
 
+/** The names of the changed fields. */
 function changedFields({ before, after, reason }: Change): string {
   if (reason !== undefined) return reason;
   const names = differences(before, after).map(([name]) => name);

@@ -11,13 +11,18 @@ export const policyPublish: Command = {
   description: "publish a folder as the tenant's policies",
   details:
     'Replaces the published policies. Check the folder first with policy test and policy replay.\n' +
-    'The new policies apply within a minute, and immediately to a write that was approved.',
+    'The new policies apply within a minute, and immediately to a write that was approved.\n' +
+    'In a prod stage, a second owner must confirm policies that do more than add forbids.',
   options: {},
   async run(call) {
     const policies = readPolicyFolder(call.arg(0));
     const published = await call.api().call('PUT /api/v1/policies', { body: policies });
     if (call.json) call.printJson(published);
-    else for (const line of publishedText(policies.engine, printable(published))) call.terminal.print(line);
+    else if ('pending' in published) {
+      const { pending, next } = printable(published);
+      call.terminal.print(`not published yet: this ${pending.widens.join(', ')}`);
+      call.terminal.print(next);
+    } else for (const line of publishedText(policies.engine, printable(published))) call.terminal.print(line);
     return EXIT.ok;
   },
 };

@@ -245,7 +245,7 @@ class TenantSetup {
         this.#report(step, 'unchanged');
         continue;
       }
-      const waiting = pending.find((change) => change.person === id && !change.expired);
+      const waiting = pending.find((change) => change.kind === 'person' && change.person === id && !change.expired);
       if (waiting) {
         this.#waits(step, waiting.changeId);
         continue;

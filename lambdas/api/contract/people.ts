@@ -27,20 +27,40 @@ const Person = z.object({
 });
 Person.register(z.globalRegistry, { id: 'Person' });
 
-const PendingChange = z.object({
+const requested = {
   changeId: z.string(),
-  person: z.string(),
-  before: Person.nullable(),
-  after: Person,
-  widens: z.array(z.string()),
+  widens: z.array(z.string()).meta({ description: 'Why the change needs a second owner' }),
   requestedBy: z.string(),
   requestedAt: Timestamp,
   expiresAt: Timestamp,
+};
+
+const PendingPerson = z.object({
+  kind: z.literal('person'),
+  person: z.string(),
+  before: Person.nullable(),
+  after: Person,
+  ...requested,
 });
+PendingPerson.register(z.globalRegistry, { id: 'PendingPerson' });
+
+export const PendingPolicies = z.object({
+  kind: z.literal('policies'),
+  replaces: z.string().meta({ description: 'SHA-256 of the policies that the change replaces' }),
+  after: z.union([
+    z.object({ engine: z.literal('cedar'), files: z.record(z.string(), z.string()) }),
+    z.object({ engine: z.literal('rego'), wasmGzipBase64: z.string() }),
+  ]),
+  ...requested,
+});
+PendingPolicies.register(z.globalRegistry, { id: 'PendingPolicies' });
+
+const expired = { expired: z.boolean() };
+const PendingChange = z.discriminatedUnion('kind', [PendingPerson.extend(expired), PendingPolicies.extend(expired)]);
 PendingChange.register(z.globalRegistry, { id: 'PendingChange' });
 
 /** 202: the change widens who may approve, so a second owner must confirm it. */
-const changedOrPending = { 200: Person, 202: z.object({ pending: PendingChange, next: z.string() }) };
+const changedOrPending = { 200: Person, 202: z.object({ pending: PendingPerson, next: z.string() }) };
 
 const DELEGATES_MAX = 20;
 const personParams = z.object({ id: z.string() });
@@ -170,22 +190,23 @@ export const changeRoutes = {
     right: 'changes:read',
     summary: 'Lists the changes that wait for a second owner',
     query: PageQuery,
-    responses: { 200: page('pending', PendingChange.extend({ expired: z.boolean() })) },
+    responses: { 200: page('pending', PendingChange) },
   }),
   confirmChange: route({
     method: 'POST',
     path: '/api/v1/changes/pending/{id}/confirm',
     right: 'changes:decide',
     peopleOnly: true,
-    summary: 'Confirms a pending change of a person',
+    summary: 'Confirms a pending change of a person or of policies',
+    description: 'An owner confirms who is independent of the person who requested the change.',
     params: changeParams,
-    responses: { 200: Person },
+    responses: { 200: z.union([Person, z.object({ confirmed: z.string(), kind: z.literal('policies') })]) },
   }),
   rejectChange: route({
     method: 'POST',
     path: '/api/v1/changes/pending/{id}/reject',
     right: 'changes:decide',
-    summary: 'Rejects a pending change of a person',
+    summary: 'Rejects a pending change',
     params: changeParams,
     body: z.strictObject({ reason: z.string().trim().min(1, 'give a reason').max(REASON_MAX_CHARACTERS) }),
     responses: { 200: z.object({ rejected: z.string() }) },

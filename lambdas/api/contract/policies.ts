@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { Outcome } from '../../policy/replay.ts';
+import { PendingPolicies } from './people.ts';
 import { route } from './route.ts';
 import { json } from './schemas.ts';
 
@@ -50,6 +51,8 @@ export const policyRoutes = {
     path: '/api/v1/policies',
     right: 'policies:write',
     summary: "Replaces the tenant's policies",
+    description:
+      '202: the new policies do more than add forbids, and in a prod stage a second owner must confirm that. Until then nothing changes.',
     body: Policies,
     example: {
       engine: 'cedar',
@@ -58,7 +61,10 @@ export const policyRoutes = {
           '@id("change-freeze") @reason("no changes in December")\nforbid (principal, action == Action::"execute", resource);\n',
       },
     },
-    responses: { 200: ValidPolicies.extend({ replaced: CheckedPolicies }) },
+    responses: {
+      200: ValidPolicies.extend({ replaced: CheckedPolicies }),
+      202: z.object({ pending: PendingPolicies, next: z.string() }),
+    },
   }),
   replayPolicies: route({
     method: 'POST',

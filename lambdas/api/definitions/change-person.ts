@@ -10,16 +10,11 @@ import {
   type ChangeAuthor,
   type ChangedOwner,
   changeAuthor,
-  type PendingChange,
+  type PendingPerson,
 } from '../../pipeline/definition-changes.ts';
 import type { Definitions } from '../../pipeline/definitions.ts';
-import { later } from '../../run/lease.ts';
 import { type Caller, requirePerson, requireRight } from '../authorizer/caller.ts';
-
-/** A pending change expires unless another owner confirms it within this time. */
-const PENDING_EXPIRES_AFTER_MS = 7 * 24 * 60 * 60 * 1000;
-/** Nobody would read more than these before confirming. */
-const PENDING_MAX = 50;
+import { requestSecondOwner } from './second-owner.ts';
 
 /** The stage's rules for changes of who may approve. */
 export interface PeopleRules {
@@ -68,14 +63,17 @@ export async function changePerson(
   caller: Caller,
   people: readonly Person[],
   after: Person,
-): Promise<{ person: Person } | { pending: PendingChange }> {
+): Promise<{ person: Person } | { pending: PendingPerson }> {
   const by = authorOf(ports, caller);
   await assertValid(ports, caller.tenant, people, after);
   const before = people.find(({ id }) => id === after.id);
   const widens = widenings(before, after);
   if (widens.length > 0) requirePerson(caller, 'widen who may approve');
   if (widens.length > 0 && ports.peopleRules.secondOwner) {
-    return { pending: await requestConfirmation(ports, caller.tenant, people, { by, before, after, widens }) };
+    const requested = { kind: 'person' as const, person: after.id, before: before ?? null, after, widens };
+    return {
+      pending: await requestSecondOwner(ports, caller.tenant, by, { people, requested, before: before ?? null }),
+    };
   }
   const { coolDownMs } = ports.peopleRules;
   const person = withProvenance(people, before, after, { changedBy: by.actor, at: by.at, coolDownMs });
@@ -106,44 +104,6 @@ export function withProvenance(
 function changesRights(before: Person, after: Person): boolean {
   const names = (person: Person) => JSON.stringify([...person.identities].sort());
   return widenings(before, { ...after, delegates: before.delegates }).length > 0 || names(before) !== names(after);
-}
-
-interface WideningChange {
-  by: ChangeAuthor;
-  before: Person | undefined;
-  after: Person;
-  widens: string[];
-}
-
-async function requestConfirmation(
-  { definitions }: PeopleChanger,
-  tenant: string,
-  people: readonly Person[],
-  { by, before, after, widens }: WideningChange,
-): Promise<PendingChange> {
-  if (!people.some(({ id, role }) => role === 'owner' && id !== by.actor)) {
-    throw new Problem(
-      422,
-      'PERSON_INVALID',
-      `this widens who may approve (${widens.join('; ')}), and there is no second owner to confirm it; the operator of the stage can add one, see RUNBOOK, "A second owner"`,
-    );
-  }
-  const open = await definitions.pendingChanges(tenant, { limit: PENDING_MAX });
-  if (open.length >= PENDING_MAX) {
-    throw new Problem(409, 'CONFLICT', `${PENDING_MAX} changes wait for a second owner; confirm or reject some first`);
-  }
-  const pending: PendingChange = {
-    changeId: by.changeId,
-    person: after.id,
-    before: before ?? null,
-    after,
-    widens,
-    requestedBy: by.actor,
-    requestedAt: by.at,
-    expiresAt: later(by.at, PENDING_EXPIRES_AFTER_MS),
-  };
-  await definitions.requestChange(tenant, pending, by);
-  return pending;
 }
 
 /** Checks a person against the other people of the tenant. */

@@ -1,7 +1,12 @@
 import { Problem } from '../../entry/http.ts';
 import { isoNow } from '../../entry/ports.ts';
-import { whyNotCounted } from '../../people/provenance.ts';
-import { changeSortKey, type PendingChange } from '../../pipeline/definition-changes.ts';
+import type { Person } from '../../people/people.ts';
+import {
+  changeSortKey,
+  type PendingChange,
+  type PendingPerson,
+  type PendingPolicies,
+} from '../../pipeline/definition-changes.ts';
 import type { Definitions } from '../../pipeline/definitions.ts';
 import { findChange } from '../../pipeline/find-change.ts';
 import { hashOf } from '../../run/canonical-json.ts';
@@ -18,9 +23,11 @@ import {
   remainingOwner,
   withProvenance,
 } from './change-person.ts';
+import { assertIndependent } from './second-owner.ts';
 
 export interface ChangesPorts extends PeopleChanger, Paged {
-  definitions: PeopleChanger['definitions'] & Pick<Definitions, 'changes' | 'pendingChange' | 'dismissChange'>;
+  definitions: PeopleChanger['definitions'] &
+    Pick<Definitions, 'changes' | 'pendingChange' | 'dismissChange' | 'policies' | 'savePolicies'>;
 }
 
 /** A time or a day as the history spells times. */
@@ -50,7 +57,7 @@ export const changeHandlers: Handlers<ChangesPorts, typeof changeRoutes> = {
         limit,
         (count) => ports.definitions.pendingChanges(tenant, { after, limit: count }),
         ({ changeId }) => changeId,
-      ),
+      ).then((found) => cutToFit(found, ({ changeId }) => changeId)),
     );
     const now = isoNow(ports.clock);
     const pending = page.items.map((change) => ({ ...change, expired: change.expiresAt <= now }));
@@ -61,40 +68,10 @@ export const changeHandlers: Handlers<ChangesPorts, typeof changeRoutes> = {
   async confirmChange(ports, { caller, params }) {
     const { people, current } = await currentCaller(ports, caller, 'changes:decide');
     const pending = await mustBePending(ports, current, params.id);
-    const { requestedBy, after } = pending;
-    const confirmer = people.find(({ id }) => id === current.person);
-    if (!confirmer || current.person === requestedBy) {
-      throw new Problem(403, 'FORBIDDEN', `${requestedBy} requested this change; another owner must confirm it`);
-    }
-    const uncounted = whyNotCounted(confirmer, [requestedBy], isoNow(ports.clock));
-    if (uncounted !== undefined) throw new Problem(403, 'FORBIDDEN', uncounted);
-    const requester = people.find(({ id }) => id === requestedBy);
-    if (requester?.rights?.dependsOn.includes(current.person)) {
-      throw new Problem(
-        403,
-        'FORBIDDEN',
-        `you gave ${requestedBy} their rights; an owner who did not must confirm this change`,
-      );
-    }
-    const before = people.find(({ id }) => id === pending.person);
-    if (hashOf(before ?? null) !== hashOf(pending.before)) {
-      throw new Problem(
-        409,
-        'CONFLICT',
-        `${pending.person} has changed since this was requested; reject it, and request the change again`,
-      );
-    }
-    await assertValid(ports, current.tenant, people, after);
-    const by = authorOf(ports, current);
-    const { coolDownMs } = ports.peopleRules;
-    const grant = { changedBy: requestedBy, confirmedBy: current.person, at: by.at, coolDownMs };
-    const person = withProvenance(people, before, after, grant);
-    await ports.definitions.savePerson(current.tenant, person, by, {
-      replaces: before ?? null,
-      confirms: pending,
-      ...remainingOwner(people, before, person),
-    });
-    return { status: 200, body: person };
+    assertIndependent(people, current.person, pending, ports.clock);
+    return pending.kind === 'person'
+      ? { status: 200, body: await confirmPerson(ports, current, people, pending) }
+      : { status: 200, body: await confirmPolicies(ports, current, pending) };
   },
 
   /** Any owner may reject, also the one who requested the change. */
@@ -108,6 +85,46 @@ export const changeHandlers: Handlers<ChangesPorts, typeof changeRoutes> = {
     return { status: 200, body: { rejected: pending.changeId } };
   },
 };
+
+async function confirmPerson(
+  ports: ChangesPorts,
+  current: Caller,
+  people: readonly Person[],
+  pending: PendingPerson,
+): Promise<Person> {
+  const { requestedBy, after } = pending;
+  const before = people.find(({ id }) => id === pending.person);
+  if (hashOf(before ?? null) !== hashOf(pending.before)) throw changedSince(pending.person, 'has');
+  await assertValid(ports, current.tenant, people, after);
+  const by = authorOf(ports, current);
+  const { coolDownMs } = ports.peopleRules;
+  const grant = { changedBy: requestedBy, confirmedBy: current.person, at: by.at, coolDownMs };
+  const person = withProvenance(people, before, after, grant);
+  await ports.definitions.savePerson(current.tenant, person, by, {
+    replaces: before ?? null,
+    confirms: pending,
+    ...remainingOwner(people, before, person),
+  });
+  return person;
+}
+
+/** The policies were checked when they were requested. */
+async function confirmPolicies(ports: ChangesPorts, current: Caller, pending: PendingPolicies) {
+  const { tenant } = current;
+  const before = await ports.definitions.policies(tenant);
+  // A forbid that was published since then must not be lost.
+  if (hashOf(before) !== pending.replaces) throw changedSince('the policies', 'have');
+  const how = { replaces: before, confirms: pending };
+  await ports.definitions.savePolicies(tenant, pending.after, authorOf(ports, current), how);
+  return { confirmed: pending.changeId, kind: pending.kind };
+}
+
+const changedSince = (what: string, has: 'has' | 'have') =>
+  new Problem(
+    409,
+    'CONFLICT',
+    `${what} ${has} changed since this was requested; reject it, and request the change again`,
+  );
 
 /** An expired change is removed, and the removal recorded, when somebody tries to decide it. */
 async function mustBePending(ports: ChangesPorts, current: Caller, changeId: string): Promise<PendingChange> {

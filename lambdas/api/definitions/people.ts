@@ -3,7 +3,7 @@ import { Problem } from '../../entry/http.ts';
 import { isoNow } from '../../entry/ports.ts';
 import type { Person } from '../../people/people.ts';
 import { withConfirmation } from '../../people/provenance.ts';
-import type { PendingChange } from '../../pipeline/definition-changes.ts';
+import type { PendingPerson } from '../../pipeline/definition-changes.ts';
 import { type Caller, requireRight } from '../authorizer/caller.ts';
 import type { peopleRoutes } from '../contract/people.ts';
 import { type Paged, pageOf, readPage } from '../paging/paging.ts';
@@ -16,6 +16,7 @@ import {
   type PeopleChanger,
   remainingOwner,
 } from './change-person.ts';
+import { accepted } from './second-owner.ts';
 
 export type PeoplePorts = PeopleChanger & Paged;
 
@@ -96,10 +97,9 @@ export const peopleHandlers: Handlers<PeoplePorts, typeof peopleRoutes> = {
   },
 };
 
-function changed(change: { person: Person } | { pending: PendingChange }) {
+function changed(change: { person: Person } | { pending: PendingPerson }) {
   if ('person' in change) return { status: 200 as const, body: change.person };
-  const next = `another owner must confirm it: countersign changes confirm ${change.pending.changeId}`;
-  return { status: 202 as const, body: { pending: change.pending, next } };
+  return accepted(change.pending);
 }
 
 function known(people: readonly Person[], id: string): Person {

@@ -7,17 +7,18 @@ import { DynamoDefinitions } from '../../pipeline/dynamo-definitions.ts';
 import { wirePolicy, wirePolicyEngines } from '../../policy/policy.wiring.ts';
 import { readShippedPolicies } from '../../policy/shipped-policies.ts';
 import { DynamoRunStore } from '../../run/dynamo/dynamo-run-store.ts';
-import { ApiEnvironment } from '../environment.ts';
+import { PoliciesEnvironment } from '../environment.ts';
 import { cursorSecret } from '../paging/secrets-cursor-secret.ts';
 import { handlePolicies, type PoliciesPorts } from './policies.ts';
 
-const environment = readEnvironment(ApiEnvironment);
+const environment = readEnvironment(PoliciesEnvironment);
 const dynamo = new DynamoDBClient();
 const engines = wirePolicyEngines();
 
 const api: PoliciesPorts = {
   runs: new DynamoRunStore(dynamo, environment.RUN_TABLE, systemPause, systemClock),
   definitions: new DynamoDefinitions(dynamo, environment.RUN_TABLE),
+  secondOwner: environment.STAGE_KIND === 'prod',
   clock: systemClock,
   ids: systemIds,
   engines,

@@ -1,15 +1,20 @@
 import { Problem } from '../../entry/http.ts';
 import type { Clock, Ids } from '../../entry/ports.ts';
+import type { PendingPolicies } from '../../pipeline/definition-changes.ts';
 import type { Definitions } from '../../pipeline/definitions.ts';
 import { checkPolicies, type SoundPolicies } from '../../policy/check-policies.ts';
+import { loosenings } from '../../policy/loosenings.ts';
 import type { Policy, TenantPolicies } from '../../policy/policy.ts';
 import type { PolicyEngines } from '../../policy/policy-engine.ts';
 import { type RecordedDecision, replay } from '../../policy/replay.ts';
 import type { ShippedPolicies } from '../../policy/shipped-policies.ts';
+import { hashOf } from '../../run/canonical-json.ts';
 import type { Run } from '../../run/run.ts';
 import type { RunStore } from '../../run/run-store.ts';
+import { requirePerson } from '../authorizer/caller.ts';
 import { policyRoutes } from '../contract/policies.ts';
-import { authorOf } from '../definitions/change-person.ts';
+import { authorOf, currentCaller } from '../definitions/change-person.ts';
+import { accepted, requestSecondOwner } from '../definitions/second-owner.ts';
 import { type Paged, readPage } from '../paging/paging.ts';
 import { router } from '../router.ts';
 
@@ -18,7 +23,9 @@ const REPLAYED_RUNS = 10;
 
 export interface PoliciesPorts extends Paged {
   runs: Pick<RunStore, 'listRuns' | 'load'>;
-  definitions: Pick<Definitions, 'policies' | 'savePolicies'>;
+  definitions: Pick<Definitions, 'policies' | 'savePolicies' | 'people' | 'pendingChanges' | 'requestChange'>;
+  /** In a prod stage, a second owner confirms policies that do more than forbid. */
+  secondOwner: boolean;
   clock: Clock;
   ids: Ids;
   engines: PolicyEngines;
@@ -38,9 +45,19 @@ export const handlePolicies = router<PoliciesPorts, typeof policyRoutes>(policyR
   },
 
   async publishPolicies(ports, { caller, body: policies }) {
+    const { tenant } = caller;
     const published = await mustBeValid(ports, policies);
-    const replaced = await checkPolicies(ports.engines, await ports.definitions.policies(caller.tenant), ports.tools);
-    await ports.definitions.savePolicies(caller.tenant, policies, authorOf(ports, caller));
+    const before = await ports.definitions.policies(tenant);
+    const widens = ports.secondOwner ? await loosenings(ports.engines, before, policies) : [];
+    const by = authorOf(ports, caller);
+    if (widens.length > 0) {
+      const { people, current } = await currentCaller(ports, caller, 'policies:write');
+      requirePerson(current, 'loosen policies');
+      const requested = { kind: 'policies' as const, replaces: hashOf(before), after: policies, widens };
+      return accepted(await requestSecondOwner<PendingPolicies>(ports, tenant, by, { people, requested, before }));
+    }
+    const replaced = await checkPolicies(ports.engines, before, ports.tools);
+    await ports.definitions.savePolicies(tenant, policies, by, { replaces: before });
     return { status: 200, body: { ...published, replaced } };
   },
 
