@@ -16,7 +16,7 @@ export type RunSummary = RunPage['runs'][number];
 export type RunDetail = ResponseFrom<'GET /api/v1/runs/{id}'>;
 export type ShownStep = RunDetail['steps'][number];
 export type ShownReceipt = RunDetail['receipts'][number];
-export type ShownApproval = ResponseFrom<'GET /api/v1/approvals/{id}'>;
+export type ShownApproval = ResponseFrom<'GET /api/v1/approvals'>['approvals'][number];
 export type RunEvents = ResponseFrom<'GET /api/v1/runs/{id}/events'>;
 export type Decided = ResponseFrom<'POST /api/v1/approvals/{id}/decision'>;
 /** A changed person, or the change that waits for a second owner. */

@@ -1,5 +1,161 @@
+import Alert from '@cloudscape-design/components/alert';
+import Button from '@cloudscape-design/components/button';
+import Container from '@cloudscape-design/components/container';
+import Header from '@cloudscape-design/components/header';
+import { useEffect, useState } from 'react';
+import { Link } from 'wouter';
+import type { ResponseFrom } from '../../client/api-client.ts';
+import { useLive } from '../data/live.ts';
+import { Copyable } from '../parts/copyable.tsx';
 import { Page } from '../parts/page.tsx';
+import { PointInTime } from '../parts/point-in-time.tsx';
+import { Problem } from '../parts/problem.tsx';
+import { UntrustedText } from '../parts/untrusted-text.tsx';
+import { Changes } from './changes.tsx';
+import { Decide } from './decide.tsx';
+import { Votes, WhoDecides } from './who-decides.tsx';
 
+export type ShownApproval = ResponseFrom<'GET /api/v1/approvals/{id}'>;
+
+const OPEN = ['requested', 'notified'];
+export const isOpen = ({ status }: ShownApproval): boolean => OPEN.includes(status);
+
+/** Everything a person needs to decide, in the order in which they ask: what, why, who, and what otherwise. */
 export default function ApprovalPage({ id }: { id: string }) {
-  return <Page title={`Approval ${id}`}>…</Page>;
+  const { data: now, error, refetch } = useLive('GET /api/v1/approvals/{id}', { params: { id } }, { topic: 'tenant' });
+  // What the person reads is what they decide: a changed write never replaces it silently.
+  const [seen, setSeen] = useState<ShownApproval>();
+  const isCurrent = seen === undefined || seen.actionHash === now?.actionHash;
+  useEffect(() => {
+    if (now && isCurrent) setSeen(now);
+  }, [now, isCurrent]);
+  if (error && !now) return <Problem error={error} retry={() => refetch()} />;
+  if (!now) return <p className="starting">Loading …</p>;
+  const approval = isCurrent ? now : seen;
+  const hasChanged = !isCurrent;
+  const showNow = () => setSeen(now);
+  return <ApprovalView approval={approval} hasChanged={hasChanged} onShowNow={showNow} onDecided={() => refetch()} />;
+}
+
+interface ViewProps {
+  approval: ShownApproval;
+  hasChanged: boolean;
+  onShowNow: () => void;
+  onDecided: () => void;
+}
+
+function ApprovalView({ approval, hasChanged, onShowNow, onDecided }: ViewProps) {
+  const { title, forDecision, runId, approvalId, actionHash, warning, message, edits } = approval;
+  const { does, why, undo, withoutDecision } = forDecision;
+  const open = isOpen(approval);
+  return (
+    <Page title={title} heading={<UntrustedText text={title} max={160} />} description={<About approval={approval} />}>
+      {hasChanged && (
+        <Alert
+          type="warning"
+          header="This write has changed since you opened the page"
+          action={<Button onClick={onShowNow}>Show the new version</Button>}
+        >
+          You cannot decide on the version below any more.
+        </Alert>
+      )}
+      {warning !== undefined && open && (
+        <Alert type="warning" header="Too few people can approve this">
+          <UntrustedText text={warning} lines="many" max={1_000} />
+        </Alert>
+      )}
+      <div className="decision-columns">
+        <div className="page">
+          <Container header={<Header variant="h2">{open ? 'What will change' : 'What was asked'}</Header>}>
+            {does !== null && (
+              <p className="lead">
+                <UntrustedText text={does} /> {undo}
+              </p>
+            )}
+            {message !== undefined && (
+              <blockquote>
+                <UntrustedText text={message} lines="many" max={2_000} />
+                <span className="secondary">
+                  Message of the workflow’s author{edits.length > 0 && ', from before the edit'}
+                </span>
+              </blockquote>
+            )}
+            <Changes approval={approval} />
+          </Container>
+          <Container header={<Header variant="h2">Why approval is required</Header>}>
+            <ul className="plain-list">
+              {why.map((reason, index) => (
+                // biome-ignore lint/suspicious/noArrayIndexKey: reasons do not move
+                <li key={index}>
+                  <UntrustedText text={reason} lines="many" max={1_000} />
+                </li>
+              ))}
+            </ul>
+          </Container>
+        </div>
+        <div className="page">
+          <Decide approval={approval} hasChanged={hasChanged} onDecided={onDecided} />
+          <WhoDecides approval={approval} />
+          <Votes approval={approval} />
+          {open && (
+            <Container header={<Header variant="h2">Without a decision</Header>}>
+              <p>{withoutDecision}</p>
+              <p>
+                It expires <PointInTime at={approval.expiresAt} />; others are notified{' '}
+                <PointInTime at={approval.slaAt} />.
+              </p>
+            </Container>
+          )}
+          <Container header={<Header variant="h2">Identifiers</Header>}>
+            <dl className="facts-list">
+              <dt>Run</dt>
+              <dd>
+                <Link href={`/runs/${encodeURIComponent(runId)}`}>Open the run</Link>{' '}
+                <Copyable text={runId} label="the run" />
+              </dd>
+              <dt>Approval</dt>
+              <dd>
+                <Copyable text={approvalId} label="the approval" />
+              </dd>
+              <dt>Hash of the write</dt>
+              <dd>
+                <Copyable text={actionHash} label="the hash of the write" />
+              </dd>
+              <dt>On the command line</dt>
+              <dd>
+                <Copyable text={`npx countersign approvals show ${approvalId}`} label="the command" />
+              </dd>
+            </dl>
+          </Container>
+        </div>
+      </div>
+    </Page>
+  );
+}
+
+function About({
+  approval: { action, automation, workflow, stepId, subject, forDecision },
+}: {
+  approval: ShownApproval;
+}) {
+  return (
+    <>
+      <strong>{forDecision.heading}</strong>
+      {action && (
+        <>
+          {' at '}
+          <UntrustedText text={action.target} max={120} /> in {action.environment}
+        </>
+      )}
+      {subject !== undefined && (
+        <>
+          {' · '}
+          <UntrustedText text={subject} max={80} />
+        </>
+      )}
+      {' · by '}
+      <UntrustedText text={automation} max={60} />, workflow <UntrustedText text={workflow.name} max={60} /> v
+      {workflow.version}, step <UntrustedText text={stepId} max={60} />
+    </>
+  );
 }

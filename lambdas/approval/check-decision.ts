@@ -11,8 +11,8 @@ export type Decision =
   /** The write with these fields instead. Everyone but the editor is asked again. */
   | { kind: 'edit'; fields: Record<string, unknown> };
 
-/** An API key may have fewer rights than its person; in Slack and in the console people act as themselves. */
-type CameBy = { via: 'api'; role: Role } | { via: 'slack' | 'console' };
+/** Over the API, from a console too, with the role of the credential: a key may have fewer rights than its person. */
+type CameBy = { via: 'api' | 'console'; role: Role } | { via: 'slack' | 'console'; role?: undefined };
 
 export type Deciding = CameBy & {
   tenant: string;
@@ -40,8 +40,9 @@ export function voteOf(people: readonly Person[], approval: Approval, deciding: 
 
 /** The person with the rights that their role and the role of their key share. */
 function withRightsOfKey(person: Person, deciding: Deciding, { requirement }: Approval): Person {
-  if (deciding.via !== 'api') return person;
   const { role } = deciding;
+  // In Slack people act as themselves.
+  if (role === undefined) return person;
   const mayApprove = may(role, 'approvals:decide') || (requirement.operators && may(role, 'runs:control'));
   if (role !== person.role && !mayApprove) {
     throw new CountersignError(

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type ApprovalsPorts, handleApprovals } from '../../lambdas/api/approvals/approvals.ts';
+import type { ForDecision } from '../../lambdas/api/contract/approvals.ts';
 import type { HttpEvent } from '../../lambdas/entry/http.ts';
 import type { Approval } from '../../lambdas/run/approval.ts';
 import { later } from '../../lambdas/run/lease.ts';
@@ -97,4 +98,72 @@ describe('pending approvals that are mine', () => {
 
 it('an unknown status is refused', async () => {
   await expect(list({ status: 'decide' })).rejects.toMatchObject({ status: 400 });
+});
+
+describe('what a caller needs to decide', () => {
+  async function get(id: string, person: string, role = 'approver') {
+    const event = {
+      routeKey: 'GET /api/v1/approvals/{id}',
+      rawPath: `/api/v1/approvals/${id}`,
+      pathParameters: { id },
+      headers: {},
+      requestContext: { authorizer: { lambda: { tenant: 'acme', person, role } } },
+    } as unknown as HttpEvent;
+    const ports = { runs: store, definitions, clock: new FakeClock(), cursorSecret: async () => 'secret' };
+    const response = await handleApprovals(ports as unknown as ApprovalsPorts, event);
+    return (JSON.parse(String(response.body)) as { forDecision: ForDecision }).forDecision;
+  }
+
+  it('says who may decide, and to a maker why they may not', async () => {
+    const id = await stored({
+      status: 'notified',
+      makers: ['ana'],
+      requirement: { tier: 'low', quorum: 1, groups: [] },
+    });
+    expect(await get(id, 'ben')).toMatchObject({
+      you: { may: true },
+      people: [
+        { person: 'ben', name: BEN.name, may: true },
+        { person: 'ana', name: ANA.name, may: false, why: 'had a hand in this write' },
+      ],
+      requirement: 'Needs one person who may approve tier low.',
+    });
+    const { you } = await get(id, 'ana');
+    expect(you).toEqual({ may: false, why: 'you had a hand in this write, so someone else must decide on it' });
+  });
+
+  it('is decided by the role of the credential, not only by the person', async () => {
+    const id = await stored({ status: 'notified', makers: [], requirement: { tier: 'low', quorum: 1, groups: [] } });
+    const { you } = await get(id, 'ben', 'member');
+    expect(you).toMatchObject({ may: false, why: expect.stringContaining('a key for the role member may not decide') });
+  });
+
+  it('shows each field before and after with display names, and which fields an edit may change', async () => {
+    const action = {
+      ...requestedApproval(accepted().run).action,
+      tool: 'servicenow.incident.update',
+    } as Approval['action'];
+    const group = 'a'.repeat(32);
+    const id = await stored({
+      action: action && { ...action, fields: { assignment_group: group } },
+      before: { assignment_group: '' },
+      names: { assignment_group: { [group]: 'Network' } },
+    });
+    expect(await get(id, 'ben')).toMatchObject({
+      does: 'Sets fields of an incident.',
+      written: [{ name: 'assignment_group', from: '""', to: `Network (${group})` }],
+      editable: [
+        { field: 'assignment_group', type: 'text', reference: true, choices: [{ value: group, name: 'Network' }] },
+      ],
+    });
+  });
+
+  it('a closed approval says who decided it', async () => {
+    const id = await stored({ status: 'approved', decidedAt: at(1), votes: [vote('ben')] });
+    expect((await get(id, 'ben')).you).toMatchObject({
+      may: false,
+      voted: 'approve',
+      why: expect.stringContaining('by ben'),
+    });
+  });
 });

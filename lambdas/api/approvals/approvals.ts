@@ -2,6 +2,7 @@ import { type Decider, type Decision, decide } from '../../approval/decide.ts';
 import { missingApprovers, sentenceText } from '../../approval/missing-approvers.ts';
 import { Problem } from '../../entry/http.ts';
 import { isoNow } from '../../entry/ports.ts';
+import type { Person } from '../../people/people.ts';
 import { type Approval, isOpen, runIdOf } from '../../run/approval.ts';
 import type { Caller } from '../authorizer/caller.ts';
 import { approvalRoutes, type DecisionBody } from '../contract/approvals.ts';
@@ -10,6 +11,7 @@ import { approvalOfStep, assertSeen, orStale } from '../executions/approve-step.
 import { approvalTask } from '../executions/execution-view.ts';
 import { type Paged, readPage } from '../paging/paging.ts';
 import { router } from '../router.ts';
+import { forDecision } from './for-decision.ts';
 import { listApprovals } from './list-approvals.ts';
 
 export type ApprovalsPorts = Decider & Paged;
@@ -27,11 +29,13 @@ export const handleApprovals = router<ApprovalsPorts, typeof routes>(routes, {
     return { status: 200, body: { approvals, nextCursor: page.nextCursor } };
   },
 
-  async getApproval(ports, { caller: { tenant }, params: { id } }) {
-    const approval = await ports.runs.approval(tenant, runIdOf(id), id);
+  async getApproval(ports, { caller, params: { id } }) {
+    const approval = await ports.runs.approval(caller.tenant, runIdOf(id), id);
     if (!approval) throw new Problem(404, 'NOT_FOUND', `there is no approval ${id}`);
-    const [shown = approval] = await withWarnings(ports, tenant, [approval]);
-    return { status: 200, body: shown };
+    const people = await ports.definitions.people(caller.tenant);
+    const at = isoNow(ports.clock);
+    const shown = withWarning(approval, people, at);
+    return { status: 200, body: { ...shown, forDecision: forDecision(approval, caller, people, at) } };
   },
 
   async decideApproval(ports, { caller, params, body }) {
@@ -56,7 +60,7 @@ export const handleApprovals = router<ApprovalsPorts, typeof routes>(routes, {
     if (!approved && !notes) throw new Problem(400, 'BAD_REQUEST', 'notes: say why you reject it');
     const approval = await approvalOfStep(ports.runs, wanted);
     assertSeen(approval, action_hash);
-    const seen = { actionHash: approval.actionHash };
+    const seen = { actionHash: approval.actionHash, via: 'api' as const };
     const decision = approved ? { decision: 'approve' as const } : { decision: 'reject' as const, reason: notes ?? '' };
     const decided = await orStale(ports.runs, wanted, () =>
       decideAs(ports, caller, approval.approvalId, { ...decision, ...seen }),
@@ -73,15 +77,17 @@ async function withWarnings(ports: ApprovalsPorts, tenant: string, approvals: Ap
   if (!approvals.some(isOpen)) return approvals;
   const people = await ports.definitions.people(tenant);
   const at = isoNow(ports.clock);
-  return approvals.map((approval) => {
-    const missing = isOpen(approval) ? missingApprovers(approval, people, at) : undefined;
-    return missing ? { ...approval, warning: sentenceText(missing) } : approval;
-  });
+  return approvals.map((approval) => withWarning(approval, people, at));
+}
+
+function withWarning(approval: Approval, people: readonly Person[], at: string) {
+  const missing = isOpen(approval) ? missingApprovers(approval, people, at) : undefined;
+  return missing ? { ...approval, warning: sentenceText(missing) } : approval;
 }
 
 function decideAs(ports: ApprovalsPorts, { tenant, person, role }: Caller, approvalId: string, body: DecisionBody) {
-  const { actionHash } = body;
-  return decide(ports, { tenant, approvalId, person, role, decision: decisionOf(body), actionHash, via: 'api' });
+  const { actionHash, via } = body;
+  return decide(ports, { tenant, approvalId, person, role, decision: decisionOf(body), actionHash, via });
 }
 
 function decisionOf(body: DecisionBody): Decision {

@@ -87,8 +87,53 @@ const DecisionResult = z.object({
 });
 DecisionResult.register(z.globalRegistry, { id: 'DecisionResult' });
 
+const ChangedField = z.object({
+  name: z.string(),
+  from: large(z.string())
+    .nullable()
+    .optional()
+    .meta({ description: 'Absent if the current value is not known; null: not set' }),
+  to: large(z.string()).nullable(),
+});
+
+/** What the caller needs to decide, in the words of the card in Slack. */
+const ForDecision = z.object({
+  heading: z.string().meta({ example: 'Approval needed: servicenow.incident.update' }),
+  does: z.string().nullable().meta({ description: 'What the tool does', example: 'Sets fields of an incident.' }),
+  written: z.array(ChangedField).meta({ description: 'The written fields, with names behind the values' }),
+  follows: z.array(ChangedField).meta({ description: 'Other fields of the target that the write changes' }),
+  why: large(z.array(z.string())).meta({ description: 'Why an approval is required' }),
+  requirement: z.string().meta({ example: 'Needs one person who may approve tier medium.' }),
+  approvedSoFar: z.int().meta({ description: 'Votes that count' }),
+  withoutDecision: z.string(),
+  undo: z.string().nullable().meta({ example: 'It can be undone.' }),
+  you: z.object({
+    may: z.boolean(),
+    why: z.string().optional().meta({ description: 'Why the caller may not decide' }),
+    voted: z.enum(['approve', 'reject']).optional(),
+    onBehalfOf: z.string().optional(),
+  }),
+  people: z
+    .array(z.object({ person: z.string(), name: z.string(), may: z.boolean(), why: z.string().optional() }))
+    .meta({ description: 'Who may decide, and the makers of the write, who may not; at most 50 of each' }),
+  editable: z.array(
+    z.object({
+      field: z.string(),
+      type: z.enum(['text', 'number', 'boolean', 'json']),
+      value: large(json('The value now')),
+      reference: z.boolean().meta({ description: 'Takes an id or a name of a record' }),
+      choices: z.array(z.object({ value: z.string(), name: z.string() })),
+    }),
+  ),
+});
+ForDecision.register(z.globalRegistry, { id: 'ForDecision' });
+export type ForDecision = z.input<typeof ForDecision>;
+
 const REASON_MAX_CHARACTERS = 2000;
-const Seen = { actionHash: z.string('send the actionHash of the approval you were shown') };
+const Seen = {
+  actionHash: z.string('send the actionHash of the approval you were shown'),
+  via: z.enum(['api', 'console']).default('api').meta({ description: 'Where the person decided, for the record' }),
+};
 const Reason = z.string().trim().min(1, 'give a reason').max(REASON_MAX_CHARACTERS);
 const Rejection = z.strictObject({ reason: Reason, ...Seen });
 export const DecisionBody = z.discriminatedUnion('decision', [
@@ -124,9 +169,9 @@ export const approvalRoutes = {
     method: 'GET',
     path: '/api/v1/approvals/{id}',
     right: 'approvals:read',
-    summary: 'Returns an approval',
+    summary: 'Returns an approval, with what the caller needs to decide',
     params: approvalParams,
-    responses: { 200: Approval },
+    responses: { 200: Approval.extend({ forDecision: ForDecision }) },
   }),
   decideApproval: route({
     method: 'POST',

@@ -1,3 +1,4 @@
+import { HEADINGS, REASONS } from '../../approval/approval-words.ts';
 import { editableFields } from '../../approval/editable-fields.ts';
 import { makerText } from '../../approval/maker-names.ts';
 import { missingApprovers } from '../../approval/missing-approvers.ts';
@@ -21,16 +22,7 @@ import {
   richText,
 } from '../block-kit.ts';
 import { boxed, changeLines, LAYOUTS } from './card-changes.ts';
-import {
-  approvedSoFar,
-  HEADINGS,
-  listed,
-  modelText,
-  personText,
-  REASONS,
-  requirementText,
-  voteText,
-} from './card-text.ts';
+import { approvedSoFar, listed, modelText, personText, requirementText, voteText } from './card-text.ts';
 
 export const ACTIONS = {
   approve: 'countersign_approve',

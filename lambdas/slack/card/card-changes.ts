@@ -1,9 +1,9 @@
-import { messageLabel, UNREAD } from '../../approval/approval-words.ts';
+import { messageLabel, UNREAD, undoText } from '../../approval/approval-words.ts';
+import { type ChangedField, changesOf } from '../../approval/changed-fields.ts';
 import { type Approval, isOpen } from '../../run/approval.ts';
 import { bold, type Inline, italic, ownText, type Paragraph, quoted, quotedAs } from '../block-kit.ts';
 import { escapeAndCut } from '../escape-hidden-characters.ts';
-import { modelText, undoText } from './card-text.ts';
-import { type ChangedField, changesOf } from './changed-fields.ts';
+import { modelText } from './card-text.ts';
 
 /** A value up to this length is on the line of its field. */
 const INLINE_MAX_CHARACTERS = 60;

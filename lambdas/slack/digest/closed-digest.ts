@@ -1,3 +1,4 @@
+import { HEADINGS } from '../../approval/approval-words.ts';
 import type { Person } from '../../people/people.ts';
 import type { Approval } from '../../run/approval.ts';
 import {
@@ -11,7 +12,7 @@ import {
   quoted,
   richText,
 } from '../block-kit.ts';
-import { HEADINGS, voteText } from '../card/card-text.ts';
+import { voteText } from '../card/card-text.ts';
 
 const TITLE_MAX_CHARACTERS = 100;
 const SHOWN_MAX = 40;

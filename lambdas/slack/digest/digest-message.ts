@@ -1,3 +1,4 @@
+import { changesOf } from '../../approval/changed-fields.ts';
 import { missingApprovers } from '../../approval/missing-approvers.ts';
 import { deciders } from '../../approval/votes.ts';
 import type { Person } from '../../people/people.ts';
@@ -20,7 +21,6 @@ import {
   richText,
 } from '../block-kit.ts';
 import { approvedSoFar, personText, requirementText } from '../card/card-text.ts';
-import { changesOf } from '../card/changed-fields.ts';
 
 const NAME_MAX_CHARACTERS = 60;
 const TITLES_IN_NOTIFICATION = 3;

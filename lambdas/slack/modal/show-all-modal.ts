@@ -1,11 +1,10 @@
-import { messageLabel, unreadText } from '../../approval/approval-words.ts';
+import { messageLabel, REASONS, unreadText } from '../../approval/approval-words.ts';
+import { type ChangedField, changesOf } from '../../approval/changed-fields.ts';
 import { makerText } from '../../approval/maker-names.ts';
 import type { Approval } from '../../run/approval.ts';
 import type { ApprovalPhase } from '../../run/approval-phase.ts';
 import { type Block, bold, MODAL_BLOCKS_MAX, type Modal, ownText, plainText, quoted, richText } from '../block-kit.ts';
 import type { Seen } from '../card/approval-card.ts';
-import { REASONS } from '../card/card-text.ts';
-import { type ChangedField, changesOf } from '../card/changed-fields.ts';
 import { escapeInPieces } from '../escape-hidden-characters.ts';
 
 export const SHOW_ALL_CALLBACK = 'countersign_show_all';

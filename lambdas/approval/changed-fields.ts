@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
-import { nameAndValue, nameOf } from '../../approval/known-names.ts';
-import type { Names } from '../../connectors/connector.ts';
-import { tryParseJson } from '../../entry/parse-json.ts';
-import type { Approval } from '../../run/approval.ts';
+import type { Names } from '../connectors/connector.ts';
+import { tryParseJson } from '../entry/parse-json.ts';
+import type { Approval } from '../run/approval.ts';
+import { nameAndValue, nameOf } from './known-names.ts';
 
 /** JSON up to this length is on one line. */
 const ONE_LINE_MAX_CHARACTERS = 60;
