@@ -167,6 +167,7 @@ export class CountersignStack extends Stack {
     alarms.failing('SweeperFailing', sweeper, 'The sweeper does not sweep');
     alarms.silent('SweeperSilent', sweeper, 'The sweeper does not sweep');
     alarms.loggedError('EvidenceRefused', evidence.seal, 'CHAIN_BROKEN', 'A run is not sealed');
+    alarms.loggedError('RulesBroken', evidence.seal, 'RULES_BROKEN', 'A run broke a rule');
     alarms.failing('EvidenceLogFailing', evidenceLog.closeDays, 'The evidence log of a day is not closed');
 
     new Dashboard(this, 'Dashboard', { config, api: httpApi.api, intake: intakeFunctions, queues, alarms });

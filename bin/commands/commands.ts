@@ -25,6 +25,7 @@ const MODULES: readonly CommandModule[] = [
       'runs assign',
       'runs release',
       'runs resolve',
+      'runs accept-broken-rules',
       'runs resume',
       'runs retry',
       'runs signal',

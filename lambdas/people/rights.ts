@@ -51,7 +51,13 @@ const ADMIN = [
   'settings:write',
   'api-keys:write',
 ] as const;
-const OWNER = [...ADMIN, 'people:delegate', 'changes:decide', 'settings:issuers'] as const;
+const OWNER = [
+  ...ADMIN,
+  'people:delegate',
+  'changes:decide',
+  'settings:issuers',
+  'evidence:accept-broken-rules',
+] as const;
 
 export type Right = (typeof OWNER)[number];
 

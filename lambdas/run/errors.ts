@@ -44,6 +44,7 @@ export const ERROR_CODES = [
   'COMMAND_NOT_ALLOWED',
   'WORKFLOW_INVALID',
   'CHAIN_BROKEN',
+  'RULES_BROKEN',
   'NOT_FOUND',
 ] as const;
 export type ErrorCode = (typeof ERROR_CODES)[number];

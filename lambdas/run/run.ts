@@ -96,12 +96,14 @@ interface RunFacts {
   assignee?: string;
   /** What a person found out and decided after the run had ended without success. */
   resolution?: Resolution;
+  /** An owner accepted that the run broke these rules, so that it is sealed as such. */
+  brokenRulesAccepted?: { rules: number[]; actor: string; at: string };
   /** The run that undoes the writes of this one, requested after it had ended. */
   rolledBackBy?: string;
 }
 
 /** The only fields that change after a run has ended. Its status and everything else stay. */
-export const CHANGED_AFTER_END = ['assignee', 'resolution', 'rolledBackBy'] as const;
+export const CHANGED_AFTER_END = ['assignee', 'resolution', 'rolledBackBy', 'brokenRulesAccepted'] as const;
 
 export interface RollbackOf {
   runId: string;

@@ -178,6 +178,7 @@ function sentTo(name: string, path: string): Sent {
     setAway: { away: null },
     setDelegates: { delegates: [] },
     resolveRun: { outcome: 'failed', reason: 'x' },
+    acceptBrokenRules: { rules: [2], reason: 'x' },
     savePerson: { name: 'Somebody', role: 'member' },
     saveAutomation: {
       trigger: { source: 'github', event: 'issues.opened' },

@@ -35,6 +35,11 @@ const BY = { initiator: 'system', actor: 'worker' } as const;
 const workflow = { name: 'largest', version: 1 };
 const accepted = { automation: 'largest', workflow, source: 'github', event: 'issues.opened', key: 'k' };
 add({ type: 'run.accepted', ...accepted, triggerHash: hashOf(trigger.payload) });
+add(
+  { type: 'run.status_changed', from: 'queued', to: 'enriching', ...BY },
+  { type: 'run.status_changed', from: 'enriching', to: 'ready', ...BY },
+  { type: 'run.status_changed', from: 'ready', to: 'running', ...BY },
+);
 for (let index = 0; index < Number(STEPS); index += 1) {
   add({ type: 'step.succeeded', step: idOf(index), index, outputHash: hashOf(outputOf(index)) });
 }

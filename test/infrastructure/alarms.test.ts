@@ -18,13 +18,14 @@ it('every alarm names an existing heading of the runbook', () => {
   }
 });
 
-it('a repeated delivery with another body, broken evidence, each message in LOGGED and a dead letter of any queue raise an alarm', () => {
+it('a repeated delivery with another body, broken evidence, a broken rule, each message in LOGGED and a dead letter of any queue raise an alarm', () => {
   const filters = resources.filter(({ Type }) => Type === 'AWS::Logs::MetricFilter');
   expect(filters.map(({ Properties }) => Properties?.FilterPattern).sort()).toEqual([
     '{ $.error.name = "CHAIN_BROKEN" }',
     '{ $.error.name = "IDEMPOTENCY_CONFLICT" }',
     '{ $.error.name = "IDEMPOTENCY_CONFLICT" }',
     '{ $.error.name = "IDEMPOTENCY_CONFLICT" }',
+    '{ $.error.name = "RULES_BROKEN" }',
     // Every function that checks signatures reads the secrets, and a tenant may use only one of them.
     ...[...Object.values(LOGGED), LOGGED.secretNotUsed, LOGGED.secretNotUsed, LOGGED.secretNotUsed]
       .map((sentence) => `{ $.message = "${sentence}" }`)

@@ -7,7 +7,7 @@ import { AGENT_SHAPES, SHAPE_NAMES, type ShapeName, workflowOfShape } from './wo
 export type CrashPointFault = (typeof CRASH_POINT_FAULTS)[number];
 
 /** What one thread does at a time: some seeds, or every call of one shape with one fault. */
-export type Job =
+export type Job = { watched?: string } & (
   | { seeds: { from: number; to: number; only?: ShapeName[] } }
   | {
       points: {
@@ -16,7 +16,8 @@ export type Job =
         call?: number /** Each nth call only. */;
         every?: number;
       };
-    };
+    }
+);
 
 export interface Found extends Violation {
   /** The options of `npm run chaos` that show it again. */
@@ -66,11 +67,12 @@ export function seedJobs(from: number, count: number, only?: ShapeName[], perJob
 /** Runs a job up to the first violation. */
 export async function runJob(job: Job): Promise<Tally> {
   const tally = emptyTally();
-  if ('points' in job) await tryPoints(job.points, tally);
+  const { watched } = job;
+  if ('points' in job) await tryPoints(job.points, tally, watched);
   else
     for (let seed = job.seeds.from; seed < job.seeds.to && !tally.found; seed += 1) {
       const { only } = job.seeds;
-      const outcome = await new Simulation(scenarioOf(seed, only)).run();
+      const outcome = await new Simulation(scenarioOf(seed, only), undefined, watched).run();
       count(tally, outcome, `--seed ${seed}${only ? ` --seed-shapes ${only.join()}` : ''}`);
       tally.seeds += 1;
     }
@@ -80,13 +82,18 @@ export async function runJob(job: Job): Promise<Tally> {
 async function tryPoints(
   { shape, fault, call: only, every = 1 }: Extract<Job, { points: unknown }>['points'],
   tally: Tally,
+  watched?: string,
 ): Promise<void> {
-  const undisturbed = await new Simulation(crashPoint(shape)).run();
+  const undisturbed = await new Simulation(crashPoint(shape), undefined, watched).run();
   count(tally, undisturbed, `--point ${shape}`);
   const [first, last] = only === undefined ? [1, undisturbed.calls] : [only, only];
   for (let call = first; call <= last && !tally.found; call += every) {
-    const outcome = await new Simulation(crashPoint(shape, { call, fault })).run();
-    count(tally, { ...outcome, ...differs(shape, undisturbed, outcome) }, `--point ${shape}:${call}:${fault}`);
+    const outcome = await new Simulation(crashPoint(shape, { call, fault }), undefined, watched).run();
+    count(
+      tally,
+      { ...outcome, ...(watched === undefined && differs(shape, undisturbed, outcome)) },
+      `--point ${shape}:${call}:${fault}`,
+    );
     tally.points += 1;
   }
 }

@@ -33,6 +33,9 @@ import type { SimulatedPolicy } from './simulated-policy.ts';
 import type { TargetRequest } from './simulated-targets.ts';
 import { Situations } from './situations.ts';
 
+/** The sealer checks the rules of docs/evidence-format.md on each bundle, with the code of the verifier. */
+export const RULES_FOLLOWED = 'evidence shows that the rules were followed';
+
 /** Receives everything that happens in a simulation at the moment it takes effect, and checks the invariants. */
 export class Observer {
   readonly situations = new Situations();
@@ -266,6 +269,10 @@ export class Observer {
   /** An invocation failed: expected after an injected fault or with one of these codes, otherwise a bug. */
   failed(by: Invocation, error: unknown, ...codes: string[]): void {
     if (isExpected(error)) return;
+    if (error instanceof CountersignError && error.code === 'RULES_BROKEN') {
+      this.#report(RULES_FOLLOWED, error.message);
+      return;
+    }
     const hasCode = error instanceof CountersignError || error instanceof Problem;
     if (hasCode && codes.includes(error.code)) return;
     this.threw(by, error instanceof Error ? (error.stack ?? error.message) : String(error));

@@ -7,6 +7,7 @@ import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { compile, compileSimulation, ROOT } from './compiled-simulation.ts';
 import { type Found, type Job, pointJobs, seedJobs } from './jobs.ts';
+import { RULES_FOLLOWED } from './observer.ts';
 import type { BugSearch } from './planted-bug-thread.ts';
 import { PLANTED_BUGS, type PlantedBug } from './planted-bugs.ts';
 
@@ -42,11 +43,14 @@ function jobs({ foundBy, shapes, faults, seedShapes }: PlantedBug): Job[] {
   return [...(foundBy ? [foundBy] : []), ...points, ...seedJobs(1, SEEDS, seedShapes?.split(','))];
 }
 
-async function search(bug: PlantedBug): Promise<Found | undefined> {
+async function search(bug: PlantedBug, watched?: string): Promise<Found | undefined> {
   const edited = await Promise.all(
     [...textsWith(bug)].map(async ([path, text]) => [path, await compile(path, text)] as const),
   );
-  simulation.postMessage({ edited: new Map(edited), jobs: jobs(bug) } satisfies BugSearch);
+  simulation.postMessage({
+    edited: new Map(edited),
+    jobs: jobs(bug).map((job) => ({ ...job, watched })),
+  } satisfies BugSearch);
   const [{ found }] = (await once(simulation, 'message')) as [{ found?: Found }];
   return found;
 }
@@ -116,5 +120,14 @@ describe('chaos finds', () => {
     const found = await search(bug);
     expect(bug.violates, found && [found.what, ...found.lastEvents].join('\n')).toContain(found?.invariant);
     expect(found?.again).toMatch(/^--(seed \d+|point \S+)/);
+  });
+});
+
+describe('the evidence alone shows', () => {
+  const shown = PLANTED_BUGS.filter(({ breaksRule }) => breaksRule !== undefined);
+  it.each(shown.map((bug) => [bug.name, bug] as const))('%s', async (_name, bug) => {
+    const found = await search(bug, RULES_FOLLOWED);
+    expect(found?.invariant).toBe(RULES_FOLLOWED);
+    expect(found?.what).toMatch(new RegExp(`rule ${bug.breaksRule} \\(`));
   });
 });

@@ -6,6 +6,8 @@ export interface PlantedBug {
   edits: { file: string; find: string; replace: string }[];
   /** The invariants that it may violate. */
   violates: string[];
+  /** The evidence of the run shows it, too: the rule that the verifier names. */
+  breaksRule?: number;
   /** The job that found it last, which is tried first to save time. If it finds nothing, the whole search follows. */
   foundBy?: Job;
   /** The shapes whose crash points are tried next; they show most bugs. */
@@ -27,6 +29,7 @@ const SETTLE = 'lambdas/worker/7-settle-outcome.ts';
 const CLAIM_DUE = 'lambdas/worker/1-claim-due-steps.ts';
 const AUTHORIZE = 'lambdas/worker/3-authorize-call.ts';
 const CHECK_DECISION = 'lambdas/approval/check-decision.ts';
+const EXPIRE = 'lambdas/approval/expire-approval.ts';
 const VOTES = 'lambdas/approval/votes.ts';
 const RESOLVE = 'lambdas/run-changes/resolve-run.ts';
 const ROLL_BACK_ENDED = 'lambdas/run-changes/rollback-ended-run.ts';
@@ -311,6 +314,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     name: 'a lease is taken over before it has expired',
     edits: [{ file: CLAIM_DUE, find: 'return hasExpired(step.lease, now) ? resume(', replace: 'return now ? resume(' }],
+    breaksRule: 17,
     violates: [TWICE, 'a stopped run makes no write', 'an ended run has no open step'],
     foundBy: { seeds: { from: 75, to: 76, only: ['marked-writes', 'parallel-steps'] } },
     shapes: 'none',
@@ -374,6 +378,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     edits: [
       { file: 'lambdas/worker/2-start-ready-steps.ts', find: 'draft.run.stopRequest === undefined &&', replace: '' },
     ],
+    breaksRule: 14,
     violates: ['a run with a stop request starts nothing'],
     shapes: 'once-per-run',
   },
@@ -578,6 +583,73 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     shapes: 'none',
   },
   {
+    name: 'a denied call is made',
+    edits: [
+      {
+        file: AUTHORIZE,
+        find: "if (decision.verdict === 'deny') {",
+        replace: "if (decision.verdict === 'deny' && decision.retryable) {",
+      },
+    ],
+    breaksRule: 2,
+    violates: ['no denied write is made'],
+    foundBy: { points: { shape: 'needs-approval', fault: 'lost_reply', call: 9 } },
+    shapes: 'needs-approval',
+  },
+  {
+    name: 'an approval that policy requires is not requested',
+    edits: [
+      {
+        file: 'lambdas/policy/gates.ts',
+        find: "if (decision.verdict === 'needs_approval') required",
+        replace: "if (decision.policyHash === '') required",
+      },
+      {
+        file: 'lambdas/policy/gates.ts',
+        find: "{ asks: 'policy', requirement: decision.requirement }",
+        replace: "{ asks: 'policy', requirement: ALWAYS_TWO }",
+      },
+    ],
+    breaksRule: 4,
+    violates: ['every write has the approval that it needs'],
+    shapes: 'needs-approval',
+  },
+  {
+    name: 'an approval needs one vote less than its quorum',
+    edits: [
+      {
+        file: 'lambdas/approval/decide.ts',
+        find: 'const missing = requirement.quorum - approvedBy.length;',
+        replace: 'const missing = requirement.quorum - 1 - approvedBy.length;',
+      },
+      {
+        file: VOTES,
+        find: 'Math.max(0, approval.requirement.quorum - countedVotes(approval, people).length)',
+        replace: 'Math.max(0, approval.requirement.quorum - 1 - countedVotes(approval, people).length)',
+      },
+    ],
+    breaksRule: 9,
+    violates: [QUORUM],
+    shapes: 'two-approvers',
+  },
+  {
+    name: 'an expired approval is decided and used',
+    edits: [
+      { file: CHECK_DECISION, find: 'if (expiresAt > at) return;', replace: "if (expiresAt > '' && at > '') return;" },
+      { file: AUTHORIZE, find: "if (approval.expiresAt <= at) return 'expired';", replace: '' },
+      { file: EXPIRE, find: 'if (step.expiresAt > draft.at) return;', replace: 'if (step) return;' },
+      // So that people decide after it.
+      {
+        file: 'lambdas/approval/request-approval.ts',
+        find: 'expiresAt: later(at, expiresMs),',
+        replace: 'expiresAt: later(at, 1),',
+      },
+    ],
+    breaksRule: 7,
+    violates: ['an expired approval is not approved'],
+    shapes: 'needs-approval',
+  },
+  {
     name: 'a stale approval is accepted',
     edits: [
       {
@@ -586,6 +658,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         replace: '',
       },
     ],
+    breaksRule: 6,
     violates: ['an approval covers only what was shown'],
     shapes: 'parallel-approvals',
   },
@@ -627,6 +700,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       },
       { file: VOTES, find: ' || makers.includes(voter.id)', replace: '' },
     ],
+    breaksRule: 10,
     violates: [QUORUM],
     shapes: 'edited-first',
   },
@@ -640,6 +714,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       },
       { file: VOTES, find: ' || places.has(place)', replace: '' },
     ],
+    breaksRule: 9,
     violates: [QUORUM, 'a person votes once'],
     shapes: 'edited-first',
   },
@@ -670,6 +745,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     name: 'the votes of an absent person and of their delegate both count',
     edits: [{ file: VOTES, find: '(eligible.onBehalfOf ?? voter.id)', replace: 'voter.id' }],
+    breaksRule: 9,
     violates: [QUORUM],
     shapes: 'quorum-not-reached',
   },
@@ -682,6 +758,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         replace: '() => []',
       },
     ],
+    breaksRule: 11,
     violates: [QUORUM],
     shapes: 'edited-first',
   },
@@ -694,24 +771,28 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         replace: '',
       },
     ],
+    breaksRule: 6,
     violates: ['every write has the approval that it needs'],
     shapes: 'one-approval-per-phase',
   },
   {
     name: 'a write whose target a model chose needs no approval',
     edits: [{ file: 'lambdas/policy/gates.ts', find: 'if (action.derived && !action.undo)', replace: 'if (false)' }],
+    breaksRule: 4,
     violates: ['every write has the approval that it needs'],
     shapes: 'model-chooses-target',
   },
   {
     name: 'the vote of the sender of a signal counts',
     edits: [{ file: CONTROL, find: 'draft.addMaker(actor);\n  succeed', replace: 'succeed' }],
+    breaksRule: 11,
     violates: [QUORUM],
     shapes: 'signal-then-approval',
   },
   {
     name: 'the vote of the person who requested a rollback counts',
     edits: [{ file: CONTROL, find: "if (kind === 'rollback') draft.addMaker(actor);", replace: '' }],
+    breaksRule: 11,
     violates: [QUORUM],
     shapes: 'rollback-needs-approval',
   },
@@ -826,6 +907,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         replace: 'a.completedAt < b.completedAt ||',
       },
     ],
+    breaksRule: 16,
     violates: ['the newest write is undone first'],
     shapes: 'third-write-fails',
   },

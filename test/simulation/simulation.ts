@@ -75,6 +75,7 @@ export class Simulation {
   readonly machine: ApprovalMachine;
   readonly incidentEditors: IncidentEditors;
   readonly #scenario: Scenario;
+  readonly #watched: string | undefined;
   readonly #random: SeededRandom;
   readonly #functions: Functions;
   readonly #operators: Operators;
@@ -90,8 +91,10 @@ export class Simulation {
   #lastSweepMs = 0;
   #sweeping = false;
 
-  constructor(scenario: Scenario, print?: (line: string) => void) {
+  /** `watched`: only this invariant is checked, to see what it finds without the others. */
+  constructor(scenario: Scenario, print?: (line: string) => void, watched?: string) {
     this.#scenario = scenario;
+    this.#watched = watched;
     const { seed, settings, plan, workers } = scenario;
     this.#random = new SeededRandom(seed * 7 + 3);
     this.eventLog = new EventLog(this.time, print);
@@ -224,6 +227,7 @@ export class Simulation {
   }
 
   violate(invariant: string, what: string): void {
+    if (this.#watched !== undefined && invariant !== this.#watched) return;
     this.eventLog.add(`VIOLATED: ${invariant}: ${what}`);
     this.#violation ??= { invariant, what };
   }

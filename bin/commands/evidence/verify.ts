@@ -99,10 +99,17 @@ function printVerdict(verdict: Verdict, { terminal }: Call): void {
 }
 
 /** Each broken rule with its entry, then what the bundle cannot show. */
-function printRules({ checked, broken, notCheckable }: RulesReport, { print, paint }: Call['terminal']): void {
+function printRules(
+  { checked, broken, notCheckable, sealedAsBroken }: RulesReport,
+  { print, paint }: Call['terminal'],
+): void {
   const brokenRules = new Set(broken.map(({ rule }) => rule)).size;
   const result = brokenRules === 0 ? paint('good', 'followed') : paint('bad', `${brokenRules} broken`);
   print(`  rules     ${result} (${counted(checked.length, 'rule')} checked)`);
+  if (sealedAsBroken)
+    print(
+      `    the stage sealed it as one that broke rules ${sealedAsBroken.join(', ')}; its addenda say who accepted that`,
+    );
   for (const { rule, name, entry, problem } of broken) print(`    rule ${rule}, ${name}: ${entry} ${problem}`);
   for (const { rule, name, reason } of notCheckable) print(`    rule ${rule}, ${name}: not checkable: ${reason}`);
 }

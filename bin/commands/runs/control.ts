@@ -15,7 +15,8 @@ type ControlCommand =
   | 'signal'
   | 'assign'
   | 'release'
-  | 'resolve';
+  | 'resolve'
+  | 'accept-broken-rules';
 type ControlRoute = `POST /api/v1/runs/{id}/${ControlCommand}`;
 
 const REASON: Record<string, Option> = { reason: { value: 'TEXT', description: 'reason, stored in the run' } };
@@ -46,6 +47,16 @@ export const runsControl: readonly Command[] = [
     },
     resolveBody,
     'Check the target of each write of unknown outcome first. A write that happened is reused by later runs with the\nidentical write; one that did_not happen may be made again. The resolution is final; the status of the run stays.',
+  ),
+  control(
+    'POST /api/v1/runs/{id}/accept-broken-rules',
+    'accept that a run broke rules, so that its evidence is sealed as such',
+    {
+      rule: { value: 'NUMBER', repeatable: true, description: 'a rule that the log of the sealer names' },
+      reason: { value: 'TEXT', required: true, description: 'why it may be sealed, stored in the run' },
+    },
+    rulesBody,
+    'Only owners may. Find out first how the run could break the rule (RUNBOOK, "A run broke a rule"). evidence verify\nreports such a bundle as "rules broken".',
   ),
   control('POST /api/v1/runs/{id}/resume', 'resume a paused run', {}, () => ({})),
   control(
@@ -117,6 +128,17 @@ export function resolveBody(call: Call): RequestFor<'POST /api/v1/runs/{id}/reso
     return [step, oneOf(`--write ${step}`, finding, FINDINGS)] as const;
   });
   return { outcome, reason, writes: Object.fromEntries(writes) };
+}
+
+function rulesBody(call: Call): RequestFor<'POST /api/v1/runs/{id}/accept-broken-rules'>['body'] {
+  const rules = call.options('rule').map((text) => {
+    if (/^[1-9]\d*$/.test(text)) return Number(text);
+    throw new UsageError(`--rule must be the number of a rule, for example 9, not "${text}"`);
+  });
+  if (rules.length === 0) throw new UsageError('--rule is required: the number of each rule that the run broke');
+  const reason = call.option('reason') ?? '';
+  if (reason.trim() === '') throw new UsageError('--reason is required: why the run may be sealed');
+  return { rules, reason };
 }
 
 function oneOf<Value extends string>(name: string, given: string, values: readonly Value[]): Value {

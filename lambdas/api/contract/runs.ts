@@ -513,4 +513,17 @@ export const caseRoutes = {
         .meta({ description: 'By step, for each write of unknown outcome' }),
     }),
   ),
+  acceptBrokenRules: personCommand(
+    'accept-broken-rules',
+    'evidence:accept-broken-rules',
+    'Accepts that an ended run broke rules, so that its evidence is sealed as such',
+    z.strictObject({
+      rules: z
+        .array(z.int().min(1))
+        .min(1, 'name at least one rule')
+        .max(100)
+        .meta({ description: 'The numbers of the rules that the log of the sealer names' }),
+      reason: z.string().trim().min(1, 'give a reason').max(REASON_MAX_CHARACTERS),
+    }),
+  ),
 };

@@ -3,6 +3,7 @@ import type { Ids } from '../../entry/ports.ts';
 import type { Definitions } from '../../pipeline/definitions.ts';
 import { CountersignError } from '../../run/errors.ts';
 import { isTerminal, type Run } from '../../run/run.ts';
+import { type AcceptedRules, acceptBrokenRules } from '../../run-changes/accept-broken-rules.ts';
 import { assignRun, releaseRun } from '../../run-changes/assign-run.ts';
 import { type Command, controlRun } from '../../run-changes/control-run.ts';
 import { type Resolving, resolveRun } from '../../run-changes/resolve-run.ts';
@@ -47,6 +48,9 @@ export const handleControl = router<ControlPorts, typeof routes>(routes, {
     return assignRun(ports, target, assignee ?? actor, actor);
   }),
   releaseRun: change((ports, target, _body: object, { person }) => releaseRun(ports, target, person)),
+  acceptBrokenRules: change((ports, target, body: AcceptedRules, { person }) =>
+    acceptBrokenRules(ports, target, body, person),
+  ),
   resolveRun: change((ports, target, body: Resolving, { person }) => resolveRun(ports, target, body, person)),
   ...outboxHandlers,
 });

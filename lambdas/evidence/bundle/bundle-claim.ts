@@ -12,6 +12,8 @@ const Predicate = z.strictObject({
   status: z.string(),
   /** The hash of the index of entries. */
   index: z.string(),
+  /** The rules that the run broke, if an owner had it sealed in spite of that. */
+  rulesBroken: z.array(z.int()).optional(),
   keyId: z.string(),
 });
 
@@ -19,14 +21,17 @@ export interface BundleClaim extends Claim {
   predicate: Omit<z.infer<typeof Predicate>, 'keyId'>;
 }
 
-/** The signed facts of a document: its hash, the head of its chain, and the hash of its index. */
-export function bundleClaim(document: Buffer): BundleClaim {
+/** The signed facts of a document: its hash, the head of its chain, the hash of its index, and the rules that were broken. */
+export function bundleClaim(document: Buffer, rulesBroken: readonly number[] = []): BundleClaim {
   const { run, head, index } = JSON.parse(document.toString()) as EvidenceDocument;
   return {
     subject: `${run.tenant}/${run.runId}`,
     sha256: sha256Hex(document),
     predicateType: PREDICATE_TYPE,
-    predicate: { head: head.hash, count: head.count, status: run.status, index: hashOf(index) },
+    predicate: {
+      ...{ head: head.hash, count: head.count, status: run.status, index: hashOf(index) },
+      ...(rulesBroken.length > 0 && { rulesBroken: [...rulesBroken] }),
+    },
   };
 }
 

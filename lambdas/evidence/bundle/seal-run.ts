@@ -8,6 +8,8 @@ import type { EvidenceStore, Signer } from '../evidence-store.ts';
 import { ExportDraft, type Exports, exportOrEnqueue } from '../export/export-run.ts';
 import { signOnce } from '../signing/dsse.ts';
 import { checkDocument } from '../verify/check-document.ts';
+import { checkRules } from '../verify/rules/check-rules.ts';
+import type { RulesReport } from '../verify/rules/rule.ts';
 import { verifyBundle } from '../verify/verify-bundle.ts';
 import { type BundleClaim, bundleClaim } from './bundle-claim.ts';
 import { BundleDraft, documentKey, envelopeKey } from './bundle-draft.ts';
@@ -50,7 +52,7 @@ export async function sealRun(
   if (!isTerminal(run)) throw new Error(`run ${runId} is still ${run.status}; only a finished run can be sealed`);
   await takeReceipts(sealer, tenant, draft);
   const document = await storeDocument(sealer, run, draft.build(run));
-  const claim = bundleClaim(document);
+  const claim = bundleClaim(document, [...new Set(brokenIn(document).map(({ rule }) => rule))]);
   await signOnce(sealer, {
     key: envelopeKey(run),
     claim,
@@ -64,6 +66,19 @@ export async function sealRun(
   const logged = { runId, sha256, head: draft.head.hash, count: draft.head.count, sealedAt };
   await sealer.runs.completeSeal(entryId, tenant, runId, record, { logged, outboxEntries });
   return run;
+}
+
+const brokenIn = (document: Buffer): RulesReport['broken'] => checkRules(JSON.parse(document.toString())).broken;
+
+/** A run that broke a rule is signed only as such, and only after an owner has accepted that it broke these rules. */
+function assertRules({ runId, brokenRulesAccepted }: TerminalRun, broken: RulesReport['broken']): void {
+  const others = broken.filter(({ rule }) => !brokenRulesAccepted?.rules.includes(rule));
+  if (others.length === 0) return;
+  const each = others.map(({ rule, name, entry, problem }) => `rule ${rule} (${name}): ${entry} ${problem}`);
+  throw new CountersignError(
+    'RULES_BROKEN',
+    `run ${runId} is not sealed, because it broke ${each.join('; ')}. See RUNBOOK, "A run broke a rule"`,
+  );
 }
 
 async function takeReceipts({ runs }: Sealer, tenant: string, draft: BundleDraft): Promise<void> {
@@ -89,6 +104,7 @@ async function storeDocument({ store }: Sealer, run: TerminalRun, built: Buffer)
       `the rows of run ${run.runId} contradict each other: ${problem}. Find out who changed them`,
     );
   }
+  assertRules(run, brokenIn(built));
   if (await store.putOnce(key, built, 'application/json')) return built;
   const there = await store.get(key);
   if (there.equals(built)) return built;

@@ -69,12 +69,14 @@ function verifyAlone({ document, envelope, keys }: Omit<HeldBundle, 'addenda'>):
   if (!signer && keys.length > 0) return tampered('signature', byAnotherKey(opened, keys));
   const read = readDocument(document, signed);
   if ('verdict' in read) return read;
-  const intact = { intact: true as const, summary: summaryOf(read.document, signed), rules: checkRules(read.document) };
+  const { rulesBroken: sealedAsBroken } = signed;
+  const rules = { ...checkRules(read.document), ...(sealedAsBroken && { sealedAsBroken }) };
+  const intact = { intact: true as const, summary: summaryOf(read.document, signed), rules };
   if (!signer) return { verdict: 'unproven', ...intact };
   const problem = checkKey(signer, opened.keyId, dayOf(read.document.run.completedAt));
   if (problem !== undefined) return tampered('signature', problem);
   const { algorithm, fingerprint } = signer;
-  const verdict = intact.rules.broken.length === 0 ? 'valid' : 'rules_broken';
+  const verdict = rules.broken.length === 0 && !sealedAsBroken ? 'valid' : 'rules_broken';
   return { verdict, ...intact, signedBy: { algorithm, fingerprint } };
 }
 

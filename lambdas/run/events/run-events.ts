@@ -206,6 +206,13 @@ export const RUN_EVENTS = {
       return `${actor} resolved the run as ${outcome}: ${reason}${found.join('')}`;
     },
   }),
+  'run.broken_rules_accepted': eventKind({
+    summary: 'After the end of the run, an owner accepted that it broke these rules, so that it is sealed as such.',
+    fields: z.strictObject({ rules: z.array(z.int()), actor: Id, reason: Sentence }),
+    text: ({ rules, actor, reason }) => `${actor} accepted that the run broke rules ${rules.join(', ')}: ${reason}`,
+    tone: () => 'bad',
+    siem: () => ({ severity: 'high' }),
+  }),
   'run.rollback_started': eventKind({
     summary: 'After the end of the run, a person started another run that undoes its writes.',
     fields: z.strictObject({ rollbackRunId: Id, actor: Id, reason: Sentence.optional() }),

@@ -29,4 +29,6 @@ export interface RulesReport {
   checked: NamedRule[];
   broken: (NamedRule & Breach)[];
   notCheckable: (NamedRule & { reason: string })[];
+  /** The rules that the stage itself says were broken: an owner had the run sealed in spite of that. */
+  sealedAsBroken?: number[];
 }
