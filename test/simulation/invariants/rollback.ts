@@ -117,10 +117,16 @@ export class RollbackInvariants {
     if (missing.length > 0 || log.length !== written.length) {
       this.#report('the compensation log is complete', `${run.runId}, ${missing[0]?.id ?? 'too much'}`);
     }
-    const done = log.filter(({ step: id }) => steps.some((step) => step.id === id && wrote(step)));
+    // A canceled run first logs the commands whose outcome is unknown, and then what remains. It undoes none of them.
+    const isLeft = (step: Step, outcome: string) =>
+      outcome === 'unknown' && isLost(step) && !steps.some(({ undoes }) => undoes === step.index);
+    const done = log.filter(({ step: id, outcome }) =>
+      steps.some((step) => step.id === id && wrote(step) && !isLeft(step, outcome)),
+    );
     const order = done.map(({ step }) => this.#doneAtOf(run, steps.find(({ id }) => id === step)?.index));
     if (order.some((at, index) => index > 0 && at > (order[index - 1] ?? ''))) {
-      this.#report('the compensation log is newest first', run.runId);
+      const each = done.map(({ step, outcome }, place) => `${step} ${outcome} ${order[place]}`);
+      this.#report('the compensation log is newest first', `${run.runId}: ${each.join(', ')}`);
     }
     for (const { step: id, outcome } of log) {
       const step = steps.find((each) => each.id === id);
