@@ -13,7 +13,7 @@ import { ReceiveAssignments } from './receive-assignments.ts';
 import type { ResultSpool } from './result-spool.ts';
 import type { CommandPorts } from './run-command.ts';
 import { type RuntimeClient, RuntimeRefused, RuntimeUnavailable } from './runtime-client.ts';
-import { verifyIntroduction } from './verify-assignment.ts';
+import { pinnedAfter } from './verify-assignment.ts';
 
 export interface AgentPorts extends CommandPorts {
   client: RuntimeClient;
@@ -49,11 +49,15 @@ export class AgentProgram {
   #drainReason: string | undefined;
   #isRuntimeDraining = false;
   #isReplaced = false;
+  #askKeysFrom = Number.NEGATIVE_INFINITY;
 
   constructor(ports: AgentPorts) {
     this.#ports = ports;
     this.#deliveries = new Deliveries(ports, (error) => this.#notice(error));
-    this.#assignments = new ReceiveAssignments(ports, this.#deliveries, () => this.#wake.abort());
+    this.#assignments = new ReceiveAssignments(ports, this.#deliveries, {
+      syncSoon: () => this.#wake.abort(),
+      askForKeys: () => this.#askForKeys(),
+    });
   }
 
   /** Takes nothing new, finishes what runs, and ends. */
@@ -110,18 +114,24 @@ export class AgentProgram {
     });
   }
 
-  /** A key that a pinned key has introduced is pinned, too. */
+  /** An introduction by a key that is not pinned is ignored: it is older than the enrolment, or it is forged. */
   #pin(envelope: unknown): void {
     const { identity, folder, log } = this.#ports;
-    const key = verifyIntroduction(envelope, identity.signing_keys);
-    if (!key) {
-      log.warn('a new signing key is not signed by a pinned key; it is ignored');
-      return;
-    }
-    if (identity.signing_keys.some(({ public_key }) => public_key === key.public_key)) return;
-    identity.signing_keys.push(key);
+    const keys = pinnedAfter(envelope, identity.signing_keys);
+    if (!keys) return;
+    identity.signing_keys = keys;
     folder.writeIdentity(identity);
-    log.info('a new signing key was pinned', { key: key.key_id });
+    log.info('the key that signs assignments was replaced', { key: keys.at(-1)?.key_id });
+  }
+
+  /** An assignment is signed by an unknown key. Perhaps it is a new one that the runtime can introduce. */
+  async #askForKeys(): Promise<boolean> {
+    const { system, identity } = this.#ports;
+    if (system.monotonic() < this.#askKeysFrom) return false;
+    this.#askKeysFrom = system.monotonic() + ASK_KEYS_EVERY_MS;
+    const before = identity.signing_keys;
+    await this.#register().catch((error: unknown) => this.#notice(error));
+    return identity.signing_keys !== before;
   }
 
   async #sync(): Promise<void> {
@@ -239,5 +249,7 @@ export class AgentProgram {
   }
 }
 
+/** A runtime that sends forged assignments does not make the agent register all the time. */
+const ASK_KEYS_EVERY_MS = 60_000;
 /** A lease of 30 s survives two lost syncs. */
 const SYNC_RUNNING_MAX_MS = 10_000;

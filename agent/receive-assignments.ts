@@ -20,6 +20,13 @@ interface Ports extends CommandPorts {
   profiles: readonly ProfileName[];
 }
 
+interface Program {
+  /** A slot is free again, or a lease needs a renewal: sync now. */
+  syncSoon(): void;
+  /** True if the runtime has introduced a new key. */
+  askForKeys(): Promise<boolean>;
+}
+
 type Sync = z.infer<typeof HeartbeatResponse>;
 type Violation = z.infer<typeof HeartbeatRequest>['violations'][number];
 
@@ -30,8 +37,7 @@ const VIOLATIONS_MAX = 20;
 export class ReceiveAssignments {
   readonly #ports: Ports;
   readonly #deliveries: Deliveries;
-  /** A slot is free again, or a lease needs a renewal: sync now. */
-  readonly #syncSoon: () => void;
+  readonly #program: Program;
   readonly #commands = new Map<string, AssignedCommand>();
   readonly #runs = new Set<Promise<void>>();
   /** Assignments that are being acknowledged. */
@@ -39,10 +45,10 @@ export class ReceiveAssignments {
   #violations: Violation[] = [];
   #isDraining = false;
 
-  constructor(ports: Ports, deliveries: Deliveries, syncSoon: () => void) {
+  constructor(ports: Ports, deliveries: Deliveries, program: Program) {
     this.#ports = ports;
     this.#deliveries = deliveries;
-    this.#syncSoon = syncSoon;
+    this.#program = program;
   }
 
   get isIdle(): boolean {
@@ -111,7 +117,9 @@ export class ReceiveAssignments {
     if (this.#pending.has(assignmentId) || this.#commands.has(assignmentId)) return;
     this.#pending.add(assignmentId);
     try {
-      const verified = this.#verify(assignmentId, envelope);
+      let verified = this.#verify(assignmentId, envelope);
+      const isUnknownKey = 'refusal' in verified && verified.refusal === 'bad_signature';
+      if (isUnknownKey && (await this.#program.askForKeys())) verified = this.#verify(assignmentId, envelope);
       if ('refusal' in verified) await this.#refuse(assignmentId, verified);
       else await this.#accept(verified.statement);
     } catch (error) {
@@ -119,7 +127,7 @@ export class ReceiveAssignments {
       this.#ports.log.error('an assignment was dropped', { assignment: assignmentId, error: (error as Error).message });
     } finally {
       this.#pending.delete(assignmentId);
-      if (this.#isDraining) this.#syncSoon();
+      if (this.#isDraining) this.#program.syncSoon();
     }
   }
 
@@ -220,7 +228,7 @@ export class ReceiveAssignments {
     // The lease is renewed until the runtime has the result.
     await this.#deliveries.deliver(report);
     this.#commands.delete(assignment_id);
-    this.#syncSoon();
+    this.#program.syncSoon();
   }
 }
 

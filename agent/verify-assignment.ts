@@ -139,12 +139,22 @@ function forbidden(statement: AssignmentStatement, { config, profiles }: VerifyC
 
 const violation = (rule: string, reason: string): Problem => ({ refusal: 'violation', reason, rule });
 
-/** A key that a pinned key introduces. Undefined if the envelope is not valid. */
-export function verifyIntroduction(envelope: unknown, pinned: readonly SigningKey[]): SigningKey | undefined {
-  const { payload, problem } = openEnvelope(envelope, KEY_INTRODUCTION_PAYLOAD_TYPE, pinned);
-  if (problem !== undefined) return undefined;
+/**
+ * The pinned keys after an introduction: the new key takes the place of the one that signed it. Undefined if no pinned key
+ * has signed it, or it replaces another key than its signer. A key that was replaced is no longer pinned, so what it signs
+ * later, or has signed before, counts no more.
+ */
+export function pinnedAfter(envelope: unknown, pinned: readonly SigningKey[]): SigningKey[] | undefined {
+  const signer = pinned.find(
+    (key) => openEnvelope(envelope, KEY_INTRODUCTION_PAYLOAD_TYPE, [key]).problem === undefined,
+  );
+  if (!signer) return undefined;
+  const { payload } = openEnvelope(envelope, KEY_INTRODUCTION_PAYLOAD_TYPE, [signer]);
   const { data } = KeyIntroduction.safeParse(jsonOf(payload));
-  return data && keyObject(data.key) ? data.key : undefined;
+  const fingerprint = data && fingerprintOf(data.key);
+  if (!data || fingerprint === undefined || data.replaces !== fingerprintOf(signer)) return undefined;
+  const others = pinned.filter((key) => key !== signer && fingerprintOf(key) !== fingerprint);
+  return [...others, data.key];
 }
 
 /** Checks type and signature. The payload is returned in any case, to answer about it. */

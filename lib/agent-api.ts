@@ -1,5 +1,6 @@
 import { Construct } from 'constructs';
 import { AgentEnrolEnvironment, AgentWorkEnvironment, ApiEnvironment } from '../lambdas/api/environment.ts';
+import { KeysEnvironment } from '../lambdas/evidence/environment.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
 import type { EvidenceBucket } from './evidence/evidence-bucket.ts';
 import type { CountersignHttpApi } from './http-api.ts';
@@ -71,12 +72,17 @@ export class AgentApi extends Construct {
 
   /** Has a route for everybody, so it can create agents only from a token, and change nothing else. */
   #enrol({ bundles, httpApi, runTable, evidence }: AgentApiProps): void {
+    const introduce = evidence.keys.length > 1 ? this.#introduce(bundles, evidence) : undefined;
     const enrol = new NodeFunction(this, 'Enrol', {
       bundles,
       entry: 'api/agents/agent-enrol',
       description: 'Enrols, registers, drains and unregisters agents',
       schema: AgentEnrolEnvironment,
-      environment: { RUN_TABLE: runTable.table.tableName, EVIDENCE_KEYS: evidence.signing.EVIDENCE_KEYS },
+      environment: {
+        RUN_TABLE: runTable.table.tableName,
+        EVIDENCE_KEYS: evidence.signing.EVIDENCE_KEYS,
+        ...(introduce && { INTRODUCE_FUNCTION: introduce.functionName }),
+      },
       timeout: API_TIMEOUT,
     });
     runTable.allow(enrol, ['GetItem', 'Query', 'PutItem'], ['AGENT']);
@@ -85,7 +91,24 @@ export class AgentApi extends Construct {
       ['kms:GetPublicKey'],
       evidence.keys.filter(({ validUntil }) => validUntil === null).map(({ keyId }) => keyId),
     );
+    if (introduce) enrol.allow(['lambda:InvokeFunction'], [introduce.functionArn]);
     httpApi.serve('agentEnrol', enrol);
+  }
+
+  /** Exists only after the evidence key was replaced. Has no route, so that nobody else can sign with a retired key. */
+  #introduce(bundles: FunctionBundles, evidence: EvidenceBucket): NodeFunction {
+    const introduce = new NodeFunction(this, 'Introduce', {
+      bundles,
+      entry: 'api/agents/introduce-keys',
+      description: 'Introduces new evidence keys to agents: each is signed by the key that it replaces',
+      schema: KeysEnvironment,
+      environment: { EVIDENCE_KEYS: evidence.signing.EVIDENCE_KEYS },
+      timeout: API_TIMEOUT,
+    });
+    const keyIds = evidence.keys.map(({ keyId }) => keyId);
+    introduce.allow(['kms:Sign'], keyIds.slice(0, -1));
+    introduce.allow(['kms:GetPublicKey'], keyIds);
+    return introduce;
   }
 
   #agents({ bundles, httpApi, cursors, runTable }: AgentApiProps): void {

@@ -89,7 +89,7 @@ export const Intervals = z.object({
 export const RegisterResponse = z.object({
   state: z.enum(AGENT_STATES),
   intervals: Intervals,
-  /** Keys that were added since enrolment, each signed by a key that the agent has pinned (see `KeyIntroduction`). */
+  /** Each key that replaced another one, oldest first (see `KeyIntroduction`). */
   new_signing_keys: z.array(z.object({ envelope: z.unknown() })),
   /** Where "sync now" comes from; absent if the stage has no socket. */
   socket: z.object({ url: z.string(), ticket: z.string() }).optional(),
@@ -254,9 +254,11 @@ export const AssignmentStatement = z.strictObject({
 });
 export type AssignmentStatement = z.infer<typeof AssignmentStatement>;
 
-/** A new evidence key, introduced by one that the agent has pinned. */
+/** A new evidence key, signed by the key that it replaces. An agent that has pinned that key pins the new one instead. */
 export const KeyIntroduction = z.strictObject({
   version: z.literal(AGENT_PROTOCOL_VERSION),
   key: SigningKey,
+  /** SHA-256 of the replaced key (SPKI). */
+  replaces: z.string(),
   issued_at: Timestamp,
 });

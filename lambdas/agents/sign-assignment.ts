@@ -23,13 +23,17 @@ export async function signAssignment(
       `the command and its options are too long to be signed (${message.length} bytes, at most ${SIGNED_MAX_BYTES}); put long values into a file on the host`,
     );
   }
-  const { keyId, signature } = await signer.sign(message);
   return {
-    envelope: {
-      payload: payload.toString('base64'),
-      payloadType: ASSIGNMENT_PAYLOAD_TYPE,
-      signatures: [{ keyid: keyId, sig: signature.toString('base64') }],
-    },
+    envelope: await signedEnvelope(signer, ASSIGNMENT_PAYLOAD_TYPE, payload),
     statementHash: sha256Hex(payload.toString()),
+  };
+}
+
+export async function signedEnvelope(signer: AssignmentSigner, payloadType: string, payload: Buffer): Promise<unknown> {
+  const { keyId, signature } = await signer.sign(preAuthEncoding(payloadType, payload));
+  return {
+    payload: payload.toString('base64'),
+    payloadType,
+    signatures: [{ keyid: keyId, sig: signature.toString('base64') }],
   };
 }

@@ -38,7 +38,12 @@ export const PoliciesEnvironment = ApiEnvironment.extend({ STAGE_KIND: z.enum(['
 
 export const RunsEnvironment = ApiEnvironment.extend({ EXPORT_BUCKET: z.string() });
 
-export const AgentEnrolEnvironment = z.object({ RUN_TABLE: z.string(), EVIDENCE_KEYS });
+export const AgentEnrolEnvironment = z.object({
+  RUN_TABLE: z.string(),
+  EVIDENCE_KEYS,
+  /** Introduces new evidence keys to agents. Absent while the stage has had one key only. */
+  INTRODUCE_FUNCTION: z.string().optional(),
+});
 
 export const AgentWorkEnvironment = RunChangerEnvironment.extend({ STAGE: z.string(), EXPORT_BUCKET: z.string() });
 

@@ -1,3 +1,4 @@
+import type { AwsEnvironment } from './environment.ts';
 import { type AwsCredentials, signedHeaders } from './sign-aws-request.ts';
 
 export interface InvokedFunction {
@@ -21,6 +22,18 @@ export class InvocationFailed extends Error {
     this.reason = reason;
   }
 }
+
+/** A function of the same account. */
+export const invokedIn = (aws: AwsEnvironment, functionName: string): InvokedFunction => ({
+  functionName,
+  region: aws.AWS_REGION,
+  endpoint: aws.AWS_ENDPOINT_URL,
+  credentials: {
+    accessKeyId: aws.AWS_ACCESS_KEY_ID,
+    secretAccessKey: aws.AWS_SECRET_ACCESS_KEY,
+    ...(aws.AWS_SESSION_TOKEN && { sessionToken: aws.AWS_SESSION_TOKEN }),
+  },
+});
 
 /** Invokes a function and returns its result. */
 export async function invokeFunction(invoked: InvokedFunction, event: unknown): Promise<unknown> {

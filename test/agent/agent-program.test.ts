@@ -1,4 +1,4 @@
-import { generateKeyPairSync } from 'node:crypto';
+import { createHash, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -216,27 +216,69 @@ describe('an agent', () => {
     expect(runtime.outputOf('run_1.0.1', 'status')).toContain('reached its limit');
   });
 
-  it('pins a key that a pinned key introduces, and no other', async () => {
-    const next = generateKeyPairSync('ed25519');
-    const public_key = next.publicKey.export({ type: 'spki', format: 'der' }).toString('base64');
-    const introduction = {
-      version: 1,
-      key: { key_id: 'key/2', algorithm: 'ed25519', public_key },
-      issued_at: new Date(fastNow()).toISOString(),
-    };
+  describe('a new key', () => {
+    const [second, third] = [generateKeyPairSync('ed25519'), generateKeyPairSync('ed25519')];
     const type = KEY_INTRODUCTION_PAYLOAD_TYPE;
-    runtime.introductions = [{ envelope: runtime.envelope(introduction, { type, key: next.privateKey }) }];
-    const first = await start();
-    await runtime.until(() => runtime.syncs.length > 0);
-    const statement = runtime.statement();
-    runtime.offer(statement, runtime.envelope(statement, { key: next.privateKey }));
-    await runtime.until(() => runtime.acks.length === 1);
-    await first.stop();
-    runtime.introductions = [{ envelope: runtime.envelope(introduction, { type }) }];
-    await start();
-    runtime.offer(statement, runtime.envelope(statement, { key: next.privateKey }));
-    await reported();
-    expect(runtime.acks).toMatchObject([{ accepted: false, refusal: 'bad_signature' }, { accepted: true }]);
+    const spkiOf = (key: KeyObject) => key.export({ type: 'spki', format: 'der' });
+    const introduced = (key: KeyObject, by: { publicKey: KeyObject; privateKey: KeyObject }) => ({
+      envelope: runtime.envelope(
+        {
+          version: 1,
+          key: { key_id: 'key/new', algorithm: 'ed25519', public_key: spkiOf(key).toString('base64') },
+          replaces: createHash('sha256').update(spkiOf(by.publicKey)).digest('hex'),
+          issued_at: new Date(fastNow()).toISOString(),
+        },
+        { type, key: by.privateKey },
+      ),
+    });
+    const offerSignedBy = (key: KeyObject, run: string) => {
+      const statement = runtime.statement({ assignment_id: `${run}.0.1`, session_id: run });
+      runtime.offer(statement, runtime.envelope(statement, { key }));
+    };
+
+    it('that the pinned key introduces replaces it, and the agent needs no enrolment, also after a restart', async () => {
+      runtime.introductions = [introduced(second.publicKey, runtime.signingKey), introduced(third.publicKey, second)];
+      const first = await start();
+      offerSignedBy(third.privateKey, 'run_1');
+      await runtime.until(() => runtime.reports.length === 1);
+      await first.stop();
+      runtime.introductions = [];
+      await start();
+      offerSignedBy(third.privateKey, 'run_2');
+      await runtime.until(() => runtime.reports.length === 2);
+      offerSignedBy(runtime.signingKey.privateKey, 'run_3');
+      offerSignedBy(second.privateKey, 'run_4');
+      await runtime.until(() => runtime.acks.length === 4);
+      expect(runtime.acks.map((ack) => ack.accepted)).toEqual([true, true, false, false]);
+    });
+
+    it('that is introduced while the agent runs is found when an assignment is signed with it', async () => {
+      await start();
+      await runtime.until(() => runtime.syncs.length > 0);
+      runtime.introductions = [introduced(second.publicKey, runtime.signingKey)];
+      offerSignedBy(second.privateKey, 'run_1');
+      await reported();
+      expect(runtime.acks).toMatchObject([{ accepted: true }]);
+    });
+
+    it('that an unknown key introduces, or that was replaced before, signs nothing for the agent', async () => {
+      runtime.introductions = [introduced(second.publicKey, second), introduced(third.publicKey, second)];
+      const first = await start();
+      offerSignedBy(second.privateKey, 'run_1');
+      await runtime.until(() => runtime.acks.length === 1);
+      await first.stop();
+      runtime.introductions = [introduced(third.publicKey, runtime.signingKey)];
+      const moved = await start();
+      await runtime.until(() => runtime.syncs.length > 0);
+      await moved.stop();
+      // Replayed: the first key introduced the second one, too, but was replaced since.
+      runtime.introductions = [introduced(second.publicKey, runtime.signingKey)];
+      await start();
+      offerSignedBy(second.privateKey, 'run_2');
+      await runtime.until(() => runtime.acks.length === 2);
+      expect(runtime.acks.map((ack) => !ack.accepted && ack.refusal)).toEqual(['bad_signature', 'bad_signature']);
+      expect(runtime.reports).toEqual([]);
+    });
   });
 });
 

@@ -1,8 +1,14 @@
-import { generateKeyPairSync } from 'node:crypto';
+import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { parseConfig } from '../../agent/config.ts';
-import { fingerprintOf, type VerifyContext, verifyAssignment } from '../../agent/verify-assignment.ts';
-import type { AssignmentStatement } from '../../lambdas/agents/protocol.ts';
+import { fingerprintOf, pinnedAfter, type VerifyContext, verifyAssignment } from '../../agent/verify-assignment.ts';
+import { introduceKeys } from '../../lambdas/agents/introduce-keys.ts';
+import {
+  ASSIGNMENT_PAYLOAD_TYPE,
+  type AssignmentStatement,
+  KEY_INTRODUCTION_PAYLOAD_TYPE,
+  type SigningKey,
+} from '../../lambdas/agents/protocol.ts';
 import { AGENT_ID, FakeRuntime, TENANT } from './fake-runtime.ts';
 
 const NOW = Date.parse('2026-11-16T10:00:00Z');
@@ -116,4 +122,57 @@ it('the fingerprint of a key is the SHA-256 that the stage publishes', () => {
   const [key] = runtime.signingKeys;
   expect(key && fingerprintOf(key)).toMatch(/^[0-9a-f]{64}$/);
   expect(fingerprintOf({ key_id: 'x', algorithm: 'ed25519', public_key: 'no key' })).toBeUndefined();
+});
+
+describe('the introduction of a key', () => {
+  const keyOf = (publicKey: KeyObject): SigningKey => ({
+    ...{ key_id: 'key', algorithm: 'ed25519' },
+    public_key: publicKey.export({ type: 'spki', format: 'der' }).toString('base64'),
+  });
+  const [next, stranger] = [generateKeyPairSync('ed25519'), generateKeyPairSync('ed25519')];
+  const [pinned] = runtime.signingKeys as [SigningKey];
+  const introduction = (changes: object = {}) => ({
+    ...{ version: 1, key: keyOf(next.publicKey), replaces: fingerprintOf(pinned), issued_at: '2026-11-16T10:00:00Z' },
+    ...changes,
+  });
+  const type = KEY_INTRODUCTION_PAYLOAD_TYPE;
+  const pinnedBy = (content: object, options: object = {}) =>
+    pinnedAfter(runtime.envelope(content, { type, ...options }), runtime.signingKeys);
+
+  it('by the pinned key replaces it', () => {
+    expect(pinnedBy(introduction())).toEqual([keyOf(next.publicKey)]);
+  });
+
+  it.each([
+    [
+      'by a key of another stage',
+      introduction({ replaces: fingerprintOf(keyOf(stranger.publicKey)) }),
+      { key: stranger.privateKey },
+    ],
+    ['by an unknown key that names the pinned one', introduction(), { key: stranger.privateKey }],
+    ['by the new key itself', introduction(), { key: next.privateKey }],
+    ['of another key than its signer', introduction({ replaces: fingerprintOf(keyOf(stranger.publicKey)) }), {}],
+    ['that was signed as an assignment', introduction(), { type: ASSIGNMENT_PAYLOAD_TYPE }],
+    ['of something that is no key', introduction({ key: { ...keyOf(next.publicKey), public_key: 'AAAA' } }), {}],
+    ['of a key with another algorithm', introduction({ key: { ...keyOf(next.publicKey), algorithm: 'p256' } }), {}],
+    ['with unknown fields', introduction({ until: 'never' }), {}],
+  ])('%s is ignored', (_name, content, options) => {
+    expect(pinnedBy(content, options)).toBeUndefined();
+  });
+
+  it('that the runtime makes leads from each earlier key to the current one', async () => {
+    const pairs = [runtime.signingKey, stranger, next];
+    const keys = pairs.map(({ publicKey }, index) => ({ ...keyOf(publicKey), key_id: String(index) }));
+    const signerOf = ({ key_id }: SigningKey) => ({
+      sign: async (message: Buffer) => ({
+        keyId: key_id,
+        signature: sign(null, message, pairs[Number(key_id)]?.privateKey as KeyObject),
+      }),
+    });
+    const made = await introduceKeys(keys, signerOf, '2026-11-16T10:00:00.000Z');
+    for (const enrolledWith of keys) {
+      const ends = made.reduce((now, { envelope }) => pinnedAfter(envelope, now) ?? now, [enrolledWith]);
+      expect(ends).toEqual([keys[2]]);
+    }
+  });
 });

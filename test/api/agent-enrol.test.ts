@@ -24,7 +24,15 @@ beforeEach(() => {
   agents = new MemoryAgents();
   changes = new MemoryAgentChanges(agents);
   log = new MemoryLog();
-  ports = { agents, changes, clock, log, ids: new CountingIds(), signingKeys: async () => [SIGNING_KEY] };
+  ports = {
+    agents,
+    changes,
+    clock,
+    log,
+    ids: new CountingIds(),
+    signingKeys: async () => [SIGNING_KEY],
+    introductions: async () => [],
+  };
 });
 
 async function newToken(tenant = 'acme', name = 'payments-1'): Promise<string> {
@@ -225,6 +233,16 @@ describe('a process that registers', () => {
     const last = agent.secondProcess('boot-0003');
     expect((await register(last)).body).toMatchObject({ state: 'draining' });
     expect(await stored(last)).toMatchObject({ draining });
+  });
+
+  it('gets the keys that replaced others; if they cannot be read, it is registered nevertheless', async () => {
+    const agent = await enrolledAgent();
+    const introduced = [{ envelope: { payload: 'x' } }];
+    ports = { ...ports, introductions: async () => introduced };
+    expect((await register(agent)).body).toMatchObject({ state: 'idle', new_signing_keys: introduced });
+    ports = { ...ports, introductions: () => Promise.reject(new Error('KMS does not respond')) };
+    expect((await register(agent)).body).toMatchObject({ state: 'idle', new_signing_keys: [] });
+    expect(log.messages('warn')).toEqual(['new keys could not be introduced to an agent']);
   });
 
   it('replaces an earlier process, which is refused from then on', async () => {

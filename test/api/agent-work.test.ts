@@ -66,7 +66,13 @@ async function register(signed: SignedAgent): Promise<void> {
     ...{ profiles: ['dev-flex'], slots: 2, host: { platform: 'linux', arch: 'x64', node: '24' } },
   };
   const changes = new MemoryAgentChanges(shop.runs.agents);
-  const enroller = { ...ports, changes, ids: new CountingIds(), signingKeys: async () => [] };
+  const enroller = {
+    ...ports,
+    changes,
+    ids: new CountingIds(),
+    signingKeys: async () => [],
+    introductions: async () => [],
+  };
   await handleAgentEnrol(enroller, signed.event(agentEnrolRoutes.registerAgent, body));
 }
 

@@ -66,6 +66,27 @@ it('the sealer may set an expiry only if the stage lets finished runs expire', (
   expect(JSON.stringify(roles.map(({ properties }) => properties.Policies))).toContain('dynamodb:UpdateItem');
 });
 
+it('only a function without a route signs with retired keys, to introduce their successors to agents', () => {
+  const keyIds = stack.ofType('AWS::KMS::Key').map(({ logicalId }) => logicalId);
+  const signs = Object.entries(assembly.template.Resources ?? {}).flatMap(([id, { Type, Properties }]) => {
+    const policies = Type === 'AWS::IAM::Role' ? ((Properties?.Policies ?? []) as { PolicyDocument: unknown }[]) : [];
+    const statements = policies.flatMap(
+      ({ PolicyDocument }) => (PolicyDocument as { Statement: { Action: unknown; Resource: unknown }[] }).Statement,
+    );
+    const keys = statements
+      .filter(({ Action }) => [Action].flat().includes('kms:Sign'))
+      .flatMap(({ Resource }) => keyIds.filter((key) => JSON.stringify(Resource).includes(key)));
+    return keys.length > 0 ? [{ id, keys }] : [];
+  });
+  const retired = signs.filter(({ keys }) => keys.length > 1);
+  expect(retired.map(({ id }) => id)).toEqual([expect.stringMatching(/^AgentApiIntroduce/)]);
+  expect(retired[0]?.keys).toHaveLength(9);
+  const current = new Set(signs.filter(({ keys }) => keys.length === 1).flatMap(({ keys }) => keys));
+  expect([...current].filter((key) => retired[0]?.keys.includes(key))).toEqual([]);
+  const routes = JSON.stringify(stack.ofType('AWS::ApiGatewayV2::Integration'));
+  expect(routes).not.toContain('AgentApiIntroduce');
+});
+
 describe('the largest stage stays within the limits of AWS', () => {
   it('for a template: 500 resources, 200 outputs, 1 MB, a description of 1,024 bytes', () => {
     const { Resources = {}, Outputs = {} } = assembly.template;

@@ -1,6 +1,7 @@
 import { type Agent, heldAt, stateOf } from '../../agents/agent.ts';
 import { changeAgent, registerAgent, unregisterAgent } from '../../agents/agent-lifecycle.ts';
 import type { AgentRegistry } from '../../agents/agent-registry.ts';
+import type { Introductions } from '../../agents/introduce-keys.ts';
 import { EnrolRequest } from '../../agents/protocol.ts';
 import { keyThumbprint, parsePublicKey } from '../../agents/request-signature.ts';
 import { type HttpEvent, type HttpResponse, Problem, parseJsonBody, rawBody } from '../../entry/http.ts';
@@ -14,6 +15,8 @@ import { INTERVALS } from './intervals.ts';
 
 export interface AgentEnrolPorts extends Enroller {
   agents: AgentRegistry;
+  /** The evidence keys that replaced others, each signed by the key before. */
+  introductions(): Promise<Introductions>;
 }
 /** Per request: who sent it. */
 type Signed = AgentEnrolPorts & { caller: AuthenticatedAgent; keyThumbprint: string };
@@ -29,7 +32,12 @@ const handle = router<Signed, typeof agentEnrolRoutes>(agentEnrolRoutes, {
     }
     const agent = await registerAgent(ports, ports.caller, body);
     const state = stateOf(agent, isoNow(ports.clock));
-    return { status: 200, body: { state, intervals: INTERVALS, new_signing_keys: [] } };
+    // An agent without new keys can still work, or asks again when it needs one.
+    const new_signing_keys = await ports.introductions().catch((error: unknown) => {
+      ports.log.warn('new keys could not be introduced to an agent', { agentId: agent.agentId, error });
+      return [];
+    });
+    return { status: 200, body: { state, intervals: INTERVALS, new_signing_keys } };
   },
 
   async drainSelf(ports, { body: { reason } }) {
