@@ -1,4 +1,5 @@
 import './styles.css';
+import './parts/forms.css';
 import { createRoot } from 'react-dom/client';
 import { App } from './app.tsx';
 import { applyTheme } from './parts/preferences.ts';

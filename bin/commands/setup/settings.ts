@@ -9,7 +9,11 @@ type Settings = ResponseFrom<'GET /api/v1/settings'>;
 type SavedSettings = NonNullable<RequestFor<'PUT /api/v1/settings'>['body']>;
 
 const CAPS = ['maxConcurrency', 'maxRunsPerMinute', 'maxWritesPerRun'];
-const NAMES = ['approvalsChannel', 'overdueDigestMinutes', ...CAPS.map((cap) => `caps.${cap}`), 'workspaces.NAME'];
+const AGENTS_FLAG = 'worker_orchestration.enabled';
+const NAMES = [
+  ...['approvalsChannel', 'overdueDigestMinutes', ...CAPS.map((cap) => `caps.${cap}`), 'workspaces.NAME'],
+  `features.${AGENTS_FLAG}`,
+];
 
 export const settings: readonly Command[] = [
   {
@@ -51,6 +55,7 @@ function assigned(before: SavedSettings, assignment: string): SavedSettings {
   if (name === '') throw new UsageError(`"${assignment}" is not NAME=VALUE; names: ${NAMES.join(', ')}`);
   if (name === 'approvalsChannel') return { ...before, approvalsChannel: value || undefined };
   if (name === 'overdueDigestMinutes') return { ...before, overdueDigestMinutes: count(name, value) };
+  if (name === `features.${AGENTS_FLAG}`) return { ...before, features: flag(name, value) };
   const [group, key = ''] = name.split('.');
   if (group === 'caps' && CAPS.includes(key)) return { ...before, caps: { ...before.caps, [key]: count(name, value) } };
   if (group === 'workspaces' && key !== '') {
@@ -69,8 +74,14 @@ function count(name: string, value: string): number | undefined {
   throw new UsageError(`${name} must be a number from 1 on, not "${value}"`);
 }
 
+function flag(name: string, value: string): SavedSettings['features'] {
+  if (value === '') return undefined;
+  if (value === 'true' || value === 'false') return { [AGENTS_FLAG]: value === 'true' };
+  throw new UsageError(`${name} must be true or false, not "${value}"`);
+}
+
 function show({ terminal }: Call, settings: Settings): void {
-  const { caps, workspaces, counterShards, approvalsChannel, overdueDigestMinutes, issuers = [] } = settings;
+  const { caps, workspaces, counterShards, approvalsChannel, overdueDigestMinutes, features, issuers = [] } = settings;
   const page = new Page(terminal);
   page.field('approvals', approvalsChannel ?? '#approvals (default)');
   page.field(
@@ -80,6 +91,7 @@ function show({ terminal }: Call, settings: Settings): void {
   for (const cap of CAPS) page.field('caps', `${cap}: ${caps[cap as keyof typeof caps] ?? 'no limit'}`);
   const units = Object.entries(workspaces).map(([name, unit]) => `${name}: ${unit}`);
   page.field('workspaces', units.join(', ') || '-');
+  page.field('agents', features?.[AGENTS_FLAG] === false ? 'switched off: no commands are assigned' : 'on');
   page.field('shards', `${counterShards} (read only)`);
   if (issuers.length > 0) page.field('issuers', issuers.map(({ name, issuer }) => `${name}: ${issuer}`).join(', '));
 }

@@ -10,6 +10,14 @@ const Settings = z.object({
   }),
   workspaces: z.record(z.string(), z.int()),
   counterShards: z.int().meta({ description: 'Read only: the operator of the stage changes it' }),
+  features: z
+    .object({
+      'worker_orchestration.enabled': z
+        .boolean()
+        .meta({ description: '`false`: no commands are assigned to agents, and those in flight are canceled' }),
+    })
+    .optional()
+    .meta({ description: 'Parts of the product that the tenant has switched on or off; by default all are on' }),
   approvalsChannel: z.string().optional(),
   overdueDigestMinutes: z.int().optional().meta({
     description: 'Overdue approvals that are still open are listed again in Slack after this many minutes; default 60',

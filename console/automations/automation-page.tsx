@@ -1,0 +1,67 @@
+import { Link } from 'wouter';
+import { useApi } from '../data/api.ts';
+import { Page } from '../parts/page.tsx';
+import { Problem } from '../parts/problem.tsx';
+import { Facts, Section } from '../parts/section.tsx';
+import { UntrustedText } from '../parts/untrusted-text.tsx';
+import { RunNow } from '../workflows/run-now.tsx';
+import { type Automation, EnabledState, EnableOrDisable, eventOf } from './automation.tsx';
+import { AutomationForm } from './automation-form.tsx';
+
+export default function AutomationPage({ name }: { name: string }) {
+  const { data: automation, error, refetch } = useApi('GET /api/v1/automations/{name}', { params: { name } });
+  if (!automation) {
+    return <Page title="Automation">{error ? <Problem error={error} retry={refetch} /> : 'Loading …'}</Page>;
+  }
+  const { workflow, trigger, enabled, description, workspace } = automation;
+  return (
+    <Page
+      title={name}
+      description={<UntrustedText text={description ?? 'Says which event starts which version of a workflow.'} />}
+      actions={<EnableOrDisable automation={automation} />}
+    >
+      <Facts
+        facts={[
+          ['State', <EnabledState key="state" isEnabled={enabled} />],
+          ['Started by', <UntrustedText key="event" text={eventOf(automation)} />],
+          ['Filter', <UntrustedText key="filter" text={('filter' in trigger && trigger.filter) || 'none'} max={600} />],
+          [
+            'Workflow',
+            <Link key="workflow" href={`/workflows/${encodeURIComponent(workflow.name)}`}>
+              <UntrustedText text={`${workflow.name}, version ${workflow.version}`} />
+            </Link>,
+          ],
+          ['Workspace', <UntrustedText key="workspace" text={workspace} />],
+          [
+            'Runs',
+            <Link key="runs" href={`/runs?automation=${encodeURIComponent(name)}`}>
+              Show its runs
+            </Link>,
+          ],
+        ]}
+      />
+      <Section title="Run now">
+        <Start automation={automation} />
+      </Section>
+      <Section title="Change">
+        <AutomationForm key={JSON.stringify(automation)} automation={automation} onSaved={() => undefined} />
+      </Section>
+    </Page>
+  );
+}
+
+/** The form depends on the inputs of the version that the automation runs. */
+function Start({ automation: { name, enabled, workflow, inputs } }: { automation: Automation }) {
+  const { data, error } = useApi('GET /api/v1/workflows/{name}/versions/{version}', {
+    params: { name: workflow.name, version: String(workflow.version) },
+  });
+  if (error) return <Problem error={error} />;
+  if (!data) return <p>Loading …</p>;
+  return (
+    <RunNow
+      of={{ automation: name, isEnabled: enabled }}
+      inputs={data.definition.inputs ?? {}}
+      {...(inputs && { given: inputs })}
+    />
+  );
+}
