@@ -34,6 +34,7 @@ export const PAGES: readonly PageDefinition[] = [
   page('/schedules', () => import('./schedules/schedules-page.tsx'), 'Schedules'),
   page('/schedules/:name', () => import('./schedules/schedule-page.tsx')),
   page('/new-schedule', () => import('./schedules/new-schedule-page.tsx')),
+  page('/policies', () => import('./policies/policies-page.tsx'), 'Policies'),
   page('/agents', () => import('./agents/agents-page.tsx'), 'Agents'),
   page('/agents/:id', () => import('./agents/agent-page.tsx')),
   page('/settings', () => import('./settings/settings-page.tsx'), 'Settings'),

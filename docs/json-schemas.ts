@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { PolicyCases } from '../bin/commands/policy/test-cases.ts';
 import { WorkflowTest } from '../bin/commands/workflow/test-file.ts';
+import { PolicyCases } from '../lambdas/api/policies/policy-cases.ts';
 import { findOperation, toolNames } from '../lambdas/connectors/registry.ts';
 import { Automation } from '../lambdas/pipeline/definitions.ts';
 import { CallInput } from '../lambdas/workflow/expand-workflow.ts';

@@ -12,7 +12,7 @@ export function DrainOrResume({ agent, isRow = false }: { agent: Agent; isRow?: 
       <Action
         label={isRow ? 'Resume' : 'Resume the agent'}
         confirm="Resume the agent"
-        ariaLabel={`Resume ${name}`}
+        about={name}
         effect={
           <p>
             <UntrustedText text={name} /> gets commands again.
@@ -31,7 +31,7 @@ export function DrainOrResume({ agent, isRow = false }: { agent: Agent; isRow?: 
     <Action
       label={isRow ? 'Drain' : 'Drain the agent'}
       confirm="Drain the agent"
-      ariaLabel={`Drain ${name}`}
+      about={name}
       effect={
         <p>
           <UntrustedText text={name} /> {stillRuns(commands.length)} It gets nothing new until somebody resumes it.

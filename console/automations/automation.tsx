@@ -25,7 +25,7 @@ export function EnableOrDisable({ automation, isRow = false }: { automation: Aut
     <Action
       label={isRow ? verb : `${verb} the automation`}
       confirm={`${verb} the automation`}
-      ariaLabel={`${verb} ${name}`}
+      about={name}
       effect={
         <p>
           {enabled ? (

@@ -25,14 +25,14 @@ interface ActionProps {
   variant?: 'primary' | 'normal';
   /** What the button of the dialog says; by default the label. Buttons in rows of a list have a short label. */
   confirm?: string;
-  /** For screen readers, where several buttons have the same label. */
-  ariaLabel?: string;
+  /** What it concerns, for screen readers: several buttons have the same label. */
+  about?: string;
   /** Does it, and returns what was done. */
   run(reason: string): Promise<string>;
 }
 
 /** A button that first says in a dialog what it will do, also as a command line, and then does it. */
-export function Action({ label, right, disabledReason, variant = 'normal', ariaLabel, ...dialogProps }: ActionProps) {
+export function Action({ label, right, disabledReason, variant = 'normal', about, ...dialogProps }: ActionProps) {
   const [isOpen, setIsOpen] = useState(false);
   const whyNot = useWhyNot(right) ?? disabledReason;
   return (
@@ -41,7 +41,7 @@ export function Action({ label, right, disabledReason, variant = 'normal', ariaL
         variant={variant}
         disabled={whyNot !== undefined}
         {...(whyNot !== undefined && { disabledReason: safeText(whyNot) })}
-        {...(ariaLabel !== undefined && { ariaLabel: safeText(ariaLabel) })}
+        {...(about !== undefined && { ariaLabel: `${label}: ${safeText(about)}` })}
         onClick={() => setIsOpen(true)}
       >
         {label}

@@ -18,7 +18,7 @@ export function Section({ title, actions, children }: { title: string; actions?:
 /** Names and values. */
 export function Facts({ facts }: { facts: readonly (readonly [name: string, value: ReactNode])[] }) {
   return (
-    <dl className="facts">
+    <dl className="facts-list">
       {facts.map(([name, value]) => (
         <div key={name}>
           <dt>{name}</dt>

@@ -17,7 +17,7 @@ export function EnableOrDisable({ schedule, isRow = false }: { schedule: Schedul
     <Action
       label={isRow ? verb : `${verb} the schedule`}
       confirm={`${verb} the schedule`}
-      ariaLabel={`${verb} ${name}`}
+      about={name}
       effect={
         <p>
           {enabled ? (

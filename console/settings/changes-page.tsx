@@ -9,7 +9,7 @@ import { PointInTime } from '../parts/point-in-time.tsx';
 import { EmptyState } from '../parts/problem.tsx';
 import { Section } from '../parts/section.tsx';
 import { TextDiff } from '../parts/text-diff.tsx';
-import { UntrustedText } from '../parts/untrusted-text.tsx';
+import { safeText, UntrustedText } from '../parts/untrusted-text.tsx';
 import { useWhyNot } from '../parts/why-not.ts';
 import { SettingsArea } from './settings-area.tsx';
 
@@ -116,7 +116,7 @@ const columnsFor = (show: (changeId: string) => void): Columns<Change> => [
     header: 'Before and after',
     minWidth: 120,
     cell: ({ changeId, name }) => (
-      <Button ariaLabel={`Show the change of ${name}`} onClick={() => show(changeId)}>
+      <Button ariaLabel={`Show: ${safeText(name)}`} onClick={() => show(changeId)}>
         Show
       </Button>
     ),

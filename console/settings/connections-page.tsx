@@ -60,7 +60,7 @@ export function TestConnection({ name, onTested }: { name: string; onTested(resu
     <Action
       label="Test"
       confirm="Test the connection"
-      ariaLabel={`Test ${name}`}
+      about={name}
       effect={
         <p>
           Reads something harmless from <UntrustedText text={name} /> with its credentials. Nothing is written.

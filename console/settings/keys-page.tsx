@@ -108,7 +108,7 @@ function RevokeKey({ name }: { name: string }) {
     <Action
       label="Revoke"
       confirm="Revoke the key"
-      ariaLabel={`Revoke ${name}`}
+      about={name}
       effect={
         <p>
           Requests with the key <UntrustedText text={name} /> are refused at once. This cannot be undone.

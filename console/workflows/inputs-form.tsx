@@ -72,9 +72,18 @@ function InputField({ name, definition, given, value, onChange }: InputFieldProp
   return <TextField {...field} type={isNumber ? 'number' : 'text'} value={value} onChange={onChange} />;
 }
 
+const TYPE_TEXTS: Record<InputDefinition['type'], string> = {
+  string: 'Text',
+  number: 'Number',
+  integer: 'Whole number',
+  boolean: 'Yes or no',
+  object: 'JSON object',
+  array: 'JSON list',
+};
+
 function hintOf(definition: InputDefinition, given: unknown): string {
   const { type, description, default: otherwise } = definition;
-  const form = type === 'object' || type === 'array' ? `JSON ${type}` : type;
+  const form = TYPE_TEXTS[type];
   const format = 'format' in definition && definition.format !== undefined ? ` (${definition.format})` : '';
   const value = given ?? otherwise;
   const source = given === undefined ? 'Default' : 'From the automation';

@@ -63,7 +63,7 @@ function Versions({ name }: { name: string }) {
   const list = useApi('GET /api/v1/workflows/{name}', { params: { name }, query: pages.query });
   return (
     <PagedTable
-      label="Versions"
+      label="All versions"
       list={list}
       items={list.data?.versions ?? []}
       columns={COLUMNS}

@@ -212,20 +212,22 @@ export async function seedTenant(definitions: Definitions, tenant: string, hostU
   for (const automation of AUTOMATIONS) {
     if (automations.has(automation.name)) continue;
     const file = `${automation.name}.yaml`;
-    const workflow = parseWorkflow(readFileSync(join(WORKFLOWS, file), 'utf8'), `workflows/${file}`);
-    const version = await publish(definitions, tenant, workflow);
+    const source = readFileSync(join(WORKFLOWS, file), 'utf8');
+    const workflow = parseWorkflow(source, `workflows/${file}`);
+    const version = await publish(definitions, tenant, workflow, source);
     await definitions.saveAutomation(tenant, { ...automation, workflow: { name: workflow.name, version } }, bySetup());
   }
 }
 
 /** Returns the published version with the same content, or publishes a new version. */
-async function publish(definitions: Definitions, tenant: string, workflow: Workflow): Promise<number> {
+async function publish(definitions: Definitions, tenant: string, workflow: Workflow, source: string): Promise<number> {
   const wanted = canonicalJson(JSON.parse(JSON.stringify(workflow)));
   for (let version = 1; ; version += 1) {
     const published = await definitions.workflow(tenant, workflow.name, version);
-    if (published && canonicalJson(published) === wanted) return version;
+    const { source: _source, ...definition } = published ?? {};
+    if (published && canonicalJson(definition) === wanted) return version;
     if (published) continue;
-    await definitions.publishWorkflow(tenant, workflow, version, bySetup());
+    await definitions.publishWorkflow(tenant, { ...workflow, source }, version, bySetup());
     return version;
   }
 }

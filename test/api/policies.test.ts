@@ -110,10 +110,41 @@ async function ask(route: string, body?: unknown, as: As = {}) {
 const SHOW = 'GET /api/v1/policies';
 const PUBLISH = 'PUT /api/v1/policies';
 const REPLAY = 'POST /api/v1/policies/replay';
+const TEST = 'POST /api/v1/policies/test';
 
 const aForbid = (resource: string, when = 'true') => ({
   engine: 'cedar',
   files: { 'mine.cedar': `forbid (principal, action, ${resource}) when { ${when} };` },
+});
+
+describe('testing', () => {
+  const cases = [
+    '- { name: frozen, request: { tool: github.labels.add }, expect: { verdict: deny, policies: [freeze] } }',
+    '- { name: thawed, request: { tool: github.labels.add }, expect: allow }',
+  ].join('\n');
+
+  it('decides about each case with the given policies, and puts nothing in force', async () => {
+    const before = (await ask(SHOW)).body.hash;
+    const { status, body } = await ask(TEST, { policies: FREEZE, cases }, { role: 'member' });
+    expect({ status, policies: body.policies }).toMatchObject({
+      status: 200,
+      policies: expect.arrayContaining(['freeze']),
+    });
+    expect(body.cases).toMatchObject([
+      { name: 'frozen', decision: { verdict: 'deny', reasons: ['frozen'] }, wrong: [] },
+      { name: 'thawed', decision: { verdict: 'deny' }, wrong: ['expected allow'] },
+    ]);
+    expect((await ask(SHOW)).body.hash).toBe(before);
+  });
+
+  it.each([
+    ['- { name: [', 'the cases are not YAML: line 1'],
+    ['- { name: frozen, request: { tool: github.labels.add } }', 'expect'],
+    ['', 'must not be empty'],
+  ])('says what is wrong with cases: %s', async (text, expected) => {
+    const { status, body } = await ask(TEST, { policies: FREEZE, cases: text });
+    expect({ status, detail: body.detail }).toEqual({ status: 400, detail: expect.stringContaining(expected) });
+  });
 });
 
 describe('publishing', () => {

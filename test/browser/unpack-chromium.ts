@@ -17,9 +17,9 @@ const { version } = createRequire(import.meta.url)('../../node_modules/@sparticu
 /** The package unpacks into the folder of temporary files, and its libraries only if it believes to be in a Lambda function. */
 const UNPACK = "import chromium from '@sparticuz/chromium'; await chromium.executablePath();";
 const LOOKS_LIKE_LAMBDA = { AWS_EXECUTION_ENV: 'AWS_Lambda_nodejs24.x' };
-/** The configuration of the package looks for fonts in `/tmp`. */
-const FONTS =
-  '<?xml version="1.0"?><fontconfig><dir prefix="relative">fonts</dir><cachedir prefix="relative">cache</cachedir></fontconfig>';
+/** The configuration of the package looks for fonts in `/tmp`. A relative folder of the cache would be in the working directory. */
+const fontsIn = (folder: string): string =>
+  `<?xml version="1.0"?><fontconfig><dir prefix="relative">fonts</dir><cachedir>${folder}/font-cache</cachedir></fontconfig>`;
 
 /**
  * The browser from its package, unpacked once for all test runs. Test files that unpack at the same time each use a folder of
@@ -42,7 +42,7 @@ async function unpackInto(folder: string): Promise<void> {
       cwd: import.meta.dirname,
       env: { ...process.env, ...LOOKS_LIKE_LAMBDA, TMPDIR: own },
     });
-    await writeFile(join(own, 'fonts', 'fonts.conf'), FONTS);
+    await writeFile(join(own, 'fonts', 'fonts.conf'), fontsIn(folder));
     await rename(own, folder);
   } catch (error) {
     // Another test file was faster.

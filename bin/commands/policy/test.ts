@@ -5,7 +5,7 @@ import type { Call, Command } from '../command.ts';
 import { EXIT, type ExitCode } from '../failure.ts';
 import { POLICIES_OPTION, readPolicyFolder } from './policy-folder.ts';
 import { outcomeText } from './replay.ts';
-import type { TriedCase } from './test-cases.ts';
+import type { TriedFileCase } from './test-cases.ts';
 
 const SILENT = { info: () => {}, warn: () => {}, error: () => {} };
 
@@ -28,7 +28,7 @@ export const policyTest: Command = {
     const { wirePolicyEngines, wirePolicy } = await import('../../../lambdas/policy/policy.wiring.ts');
     const { toolNames } = await import('../../../lambdas/connectors/registry.ts');
     const { shippedFolder } = await import('../../../lambdas/policy/shipped-policies.ts');
-    const { tryCases } = await import('./test-cases.ts');
+    const { tryCaseFiles } = await import('./test-cases.ts');
 
     const policies = readPolicyFolder(call.option('policies'));
     const engines = wirePolicyEngines();
@@ -38,18 +38,18 @@ export const policyTest: Command = {
       return EXIT.failed;
     }
     const policy = wirePolicy({ policies: async () => policies }, { engines, log: SILENT });
-    return report(call, checked.hash, await tryCases(call.arg(0) || join(shippedFolder(), 'tests'), policy));
+    return report(call, checked.hash, await tryCaseFiles(call.arg(0) || join(shippedFolder(), 'tests'), policy));
   },
 };
 
-function report(call: Call, hash: string, tried: readonly TriedCase[]): ExitCode {
+function report(call: Call, hash: string, tried: readonly TriedFileCase[]): ExitCode {
   const failed = tried.filter(({ wrong }) => wrong.length > 0);
   if (call.json) call.printJson({ hash, cases: tried });
   else printCases(call, tried, failed.length);
   return failed.length > 0 ? EXIT.failed : EXIT.ok;
 }
 
-function printCases({ terminal }: Call, tried: readonly TriedCase[], failed: number): void {
+function printCases({ terminal }: Call, tried: readonly TriedFileCase[], failed: number): void {
   let file = '';
   for (const each of tried) {
     if (each.file !== file) terminal.print(terminal.paint('strong', relative(process.cwd(), each.file) || each.file));

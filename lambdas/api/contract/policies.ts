@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import type { PolicyDecision } from '../../policy/policy.ts';
 import type { Outcome } from '../../policy/replay.ts';
 import { PendingPolicies } from './people.ts';
 import { route } from './route.ts';
@@ -6,6 +7,7 @@ import { json } from './schemas.ts';
 
 /** One DynamoDB item of at most 400 KB stores the policies of a tenant. */
 const POLICIES_MAX_BYTES = 300 * 1024;
+const CASES_MAX_CHARACTERS = 100_000;
 const FILE_NAME = /^[a-z0-9][a-z0-9._-]{0,58}\.cedar$/;
 
 const Policies = z
@@ -64,6 +66,36 @@ export const policyRoutes = {
     responses: {
       200: ValidPolicies.extend({ replaced: CheckedPolicies }),
       202: z.object({ pending: PendingPolicies, next: z.string() }),
+    },
+  }),
+  testPolicies: route({
+    method: 'POST',
+    path: '/api/v1/policies/test',
+    right: 'policies:read',
+    summary: 'Tests policies with cases: which decision each request would get. Nothing changes',
+    body: z.strictObject({
+      policies: Policies,
+      cases: z
+        .string()
+        .max(CASES_MAX_CHARACTERS)
+        .meta({ description: 'A YAML file with cases, as `countersign policy test` reads it' }),
+    }),
+    example: {
+      policies: { engine: 'cedar', files: {} },
+      cases: '- name: a label needs no approval\n  request: { tool: github.labels.add }\n  expect: allow\n',
+    },
+    responses: {
+      200: ValidPolicies.extend({
+        cases: z.array(
+          z.object({
+            name: z.string(),
+            decision: json<PolicyDecision>('The decision of these policies'),
+            wrong: z
+              .array(z.string())
+              .meta({ description: 'Differences from the expected decision; empty if the case passed' }),
+          }),
+        ),
+      }),
     },
   }),
   replayPolicies: route({

@@ -1,3 +1,4 @@
+import type * as z from 'zod';
 import { Problem } from '../../entry/http.ts';
 import type { Clock, Ids } from '../../entry/ports.ts';
 import type { PendingPolicies } from '../../pipeline/definition-changes.ts';
@@ -11,12 +12,15 @@ import type { ShippedPolicies } from '../../policy/shipped-policies.ts';
 import { hashOf } from '../../run/canonical-json.ts';
 import type { Run } from '../../run/run.ts';
 import type { RunStore } from '../../run/run-store.ts';
+import { readYaml } from '../../workflow/read-yaml.ts';
 import { requirePerson } from '../authorizer/caller.ts';
 import { policyRoutes } from '../contract/policies.ts';
 import { authorOf, currentCaller } from '../definitions/change-person.ts';
 import { accepted, requestSecondOwner } from '../definitions/second-owner.ts';
 import { type Paged, readPage } from '../paging/paging.ts';
+import { parsed } from '../request.ts';
 import { router } from '../router.ts';
+import { PolicyCases, tryCases } from './policy-cases.ts';
 
 /** Runs per request: even runs of hundreds of steps take a fraction of the function's timeout. */
 const REPLAYED_RUNS = 10;
@@ -61,6 +65,12 @@ export const handlePolicies = router<PoliciesPorts, typeof policyRoutes>(policyR
     return { status: 200, body: { ...published, replaced } };
   },
 
+  async testPolicies(ports, { body: { policies, cases } }) {
+    const { hash, policies: ids } = await mustBeValid(ports, policies);
+    const tried = await tryCases(casesIn(cases), ports.policyOf(policies));
+    return { status: 200, body: { hash, policies: ids, cases: tried } };
+  },
+
   async replayPolicies(ports, { caller: { tenant }, body: { policies, since = '', cursor } }) {
     await mustBeValid(ports, policies);
     const page = await readPage(ports, `${tenant}/policies/replay`, { limit: REPLAYED_RUNS, cursor }, (place) =>
@@ -85,4 +95,13 @@ async function mustBeValid({ engines, tools }: PoliciesPorts, policies: TenantPo
   const checked = await checkPolicies(engines, policies, tools);
   if ('problems' in checked) throw new Problem(422, 'POLICY_INVALID', checked.problems.join('\n'));
   return checked;
+}
+
+function casesIn(text: string): z.infer<typeof PolicyCases> {
+  const read = readYaml(text);
+  if ('mistakes' in read) {
+    const said = read.mistakes.map(({ line, message }) => `line ${line}: ${message}`);
+    throw new Problem(400, 'BAD_REQUEST', `the cases are not YAML: ${said.join('; ')}`);
+  }
+  return parsed(PolicyCases, read.document.toJS() ?? []) as z.infer<typeof PolicyCases>;
 }
