@@ -68,8 +68,8 @@ function ConnectionForm({ connection }: { connection: Connection }) {
   // Not a draft: a secret is stored nowhere in the browser.
   const [credential, setCredential] = useState('');
   const save = async () => {
-    const kept = { ...(allowedHosts && { allowedHosts }), ...(allowedTables && { allowedTables }) };
-    const body = { baseUrl, instance, ...kept, ...(credential !== '' && { credential: parsed(credential) }) };
+    const allowed = { ...(allowedHosts && { allowedHosts }), ...(allowedTables && { allowedTables }) };
+    const body = { baseUrl, instance, ...allowed, ...(credential !== '' && { credential: parsed(credential) }) };
     const saved = await call('PUT /api/v1/connections/{name}', { params: { name }, body });
     return `${name} is saved. It takes effect within ${saved.effectiveWithinSeconds} s. Test it now.`;
   };

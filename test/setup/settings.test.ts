@@ -9,6 +9,7 @@ it('settings are replaced, except the counter shards, and the history shows befo
     workspaces: { ops: 3 },
     approvalsChannel: '#approvals',
     overdueDigestMinutes: 240,
+    features: { 'worker_orchestration.enabled': false },
   };
   const saved = await world.ask('PUT /api/v1/settings', { body: settings });
   expect(saved.body).toEqual({ ...settings, counterShards: 4, effectiveWithinSeconds: 60 });
