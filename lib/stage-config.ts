@@ -99,6 +99,8 @@ const StageSettings = z.strictObject({
   exports: z.array(z.enum(['siem', 'artifacts'])).default(['siem', 'artifacts']),
   /** How long exports are retained. Unlike evidence they contain text that people wrote, and can be deleted. */
   exportRetentionDays: z.int().min(1).max(36_500).default(365),
+  /** How long artifacts are retained, with the values behind the digests of evidence; by default as long as evidence. */
+  valuesRetentionDays: z.int().min(1).max(36_500).optional(),
   /** The evidence keys, oldest first: the last one signs; the others remain to verify their signatures. */
   evidenceKeys: z
     .array(EvidenceKeyConfig)

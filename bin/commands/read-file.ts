@@ -9,9 +9,10 @@ export function readFile(file: string): Buffer<ArrayBuffer> {
   }
 }
 
-export function writeFile(file: string, content: string | Uint8Array): void {
+/** `mode`: of a new file. */
+export function writeFile(file: string, content: string | Uint8Array, { mode }: { mode?: number } = {}): void {
   try {
-    writeFileSync(file, content);
+    writeFileSync(file, content, { mode });
   } catch (cause) {
     throw fileFailure('write', file, cause);
   }

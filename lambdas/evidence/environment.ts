@@ -21,6 +21,8 @@ const SigningEnvironment = z.object({
 export const SealEnvironment = SigningEnvironment.extend({
   STAGE: z.string(),
   EXPORT_BUCKET: z.string(),
+  /** Encrypts the artifacts, which contain values. */
+  VALUES_KEY_ARN: z.string(),
   /** How long the rows of a sealed run are retained; by default for ever. */
   FINISHED_RUN_RETENTION_DAYS: z.coerce.number().int().min(1).optional(),
   /** JSON: exports of a finished run in addition to its evidence. */
@@ -34,7 +36,11 @@ export const DailyLogEnvironment = SigningEnvironment.extend({
 
 export const KeysEnvironment = z.object({ EVIDENCE_KEYS });
 
-export const EvidenceApiEnvironment = z.object({ RUN_TABLE: z.string(), EVIDENCE_BUCKET: z.string() });
+export const EvidenceApiEnvironment = z.object({
+  RUN_TABLE: z.string(),
+  EVIDENCE_BUCKET: z.string(),
+  EXPORT_BUCKET: z.string(),
+});
 
 /**
  * For the function that closes days: V8 collects new objects only after up to 100 MB. With this option a day of 200,000

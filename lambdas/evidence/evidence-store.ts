@@ -7,6 +7,12 @@ export interface EvidenceStore {
   get(key: string): Promise<Buffer>;
 }
 
+/** Storage whose objects may have been deleted. */
+export interface FindingStore {
+  /** Undefined if there is no such object. */
+  find(key: string): Promise<Buffer | undefined>;
+}
+
 /** Signs with a key that never leaves KMS. */
 export interface Signer {
   /** The key id of the signature, known in advance so that the statement can contain it. */

@@ -1,19 +1,25 @@
 import { GetObjectCommand, PutObjectCommand, type S3Client, S3ServiceException } from '@aws-sdk/client-s3';
 import type { Pause } from '../run/dynamo/dynamo-transactions.ts';
-import type { EvidenceStore } from './evidence-store.ts';
+import type { EvidenceStore, FindingStore } from './evidence-store.ts';
 
 const PRECONDITION_FAILED = 412;
+/** S3 responds so for an object that does not exist, because functions may not list the bucket. */
+const FORBIDDEN = 403;
+const NOT_FOUND = 404;
 /** Another request for the same key is open: only another attempt shows whether it won. */
 const CONDITIONAL_REQUEST_CONFLICT = 409;
 const CONFLICT_ATTEMPTS_MAX = 6;
 const CONFLICT_BACKOFF_MS = 50;
 
-export class S3EvidenceStore implements EvidenceStore {
+export class S3EvidenceStore implements EvidenceStore, FindingStore {
   readonly #client: S3Client;
   readonly #bucket: string;
   readonly #pause: Pause;
+  readonly #encryptionKey: string | undefined;
 
-  constructor(client: S3Client, bucket: string, pause: Pause) {
+  /** `encryptionKey`: the KMS key that S3 encrypts the objects with; by default a key of S3. */
+  constructor(client: S3Client, bucket: string, pause: Pause, { encryptionKey }: { encryptionKey?: string } = {}) {
+    this.#encryptionKey = encryptionKey;
     this.#client = client;
     this.#bucket = bucket;
     this.#pause = pause;
@@ -41,11 +47,24 @@ export class S3EvidenceStore implements EvidenceStore {
           IfNoneMatch: '*',
           // A bucket with Object Lock takes no object without a checksum.
           ChecksumAlgorithm: 'SHA256',
+          ...(this.#encryptionKey !== undefined && {
+            ServerSideEncryption: 'aws:kms',
+            SSEKMSKeyId: this.#encryptionKey,
+          }),
         }),
       );
       return true;
     } catch (error) {
       if (statusOf(error) === PRECONDITION_FAILED) return false;
+      throw error;
+    }
+  }
+
+  async find(key: string): Promise<Buffer | undefined> {
+    try {
+      return await this.get(key);
+    } catch (error) {
+      if ([FORBIDDEN, NOT_FOUND].includes(statusOf(error) ?? 0)) return undefined;
       throw error;
     }
   }

@@ -27,7 +27,11 @@ export class EvidenceApi extends Construct {
       entry: 'api/evidence/evidence',
       description: 'Returns the evidence of a run',
       schema: EvidenceApiEnvironment,
-      environment: { RUN_TABLE: runTable.table.tableName, EVIDENCE_BUCKET: evidence.bucket.bucketName },
+      environment: {
+        RUN_TABLE: runTable.table.tableName,
+        EVIDENCE_BUCKET: evidence.bucket.bucketName,
+        EXPORT_BUCKET: evidence.exports.environment.EXPORT_BUCKET,
+      },
       timeout: EVIDENCE_API_TIMEOUT,
     });
     runTable.allow(fetch, ['GetItem', 'Query'], ['RUN']);
@@ -46,6 +50,7 @@ export class EvidenceApi extends Construct {
       id: `AwsSolutions-IAM5[Resource::<${bucketId}.Arn>/log/*]`,
       reason: 'Files of changes are named after tenants and days; the tenant comes from the credential of the caller.',
     });
+    evidence.exports.readableBy(fetch, 'artifacts');
     httpApi.serve('evidence', fetch);
   }
 }

@@ -1,4 +1,5 @@
 import { CfnOutput, Duration, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib';
+import { Key } from 'aws-cdk-lib/aws-kms';
 import {
   BlockPublicAccess,
   Bucket,
@@ -28,27 +29,49 @@ type Prefix = 'siem' | 'artifacts' | 'output';
  * wrote, so unlike evidence they expire and can be deleted.
  */
 export class EvidenceExports extends Construct {
-  readonly environment: { EXPORT_BUCKET: string; EXPORTS: string };
+  readonly environment: { EXPORT_BUCKET: string; EXPORTS: string; VALUES_KEY_ARN: string };
   readonly #bucket: Bucket;
+  /** Of the artifacts, which have the values behind the digests of evidence. Who may not use it cannot read them. */
+  readonly #valuesKey: Key;
 
   constructor(scope: Construct, id: string, { accessLogs, config }: { accessLogs: IBucket; config: StageConfig }) {
     super(scope, id);
     this.#bucket = new Bucket(this, 'Bucket', {
       ...PRIVATE_BUCKET,
-      lifecycleRules: [{ expiration: Duration.days(config.exportRetentionDays) }],
+      lifecycleRules: [
+        ...(['siem', 'output'] as const).map((prefix) => ({
+          prefix: `${prefix}/`,
+          expiration: Duration.days(config.exportRetentionDays),
+        })),
+        {
+          prefix: 'artifacts/',
+          expiration: Duration.days(config.valuesRetentionDays ?? config.evidenceRetentionDays),
+        },
+      ],
       serverAccessLogsBucket: accessLogs,
       serverAccessLogsPrefix: 'exports/',
     });
-    this.environment = { EXPORT_BUCKET: this.#bucket.bucketName, EXPORTS: JSON.stringify(config.exports) };
+    this.#valuesKey = new Key(this, 'ValuesKey', {
+      description: `Encrypts the values behind the evidence of ${config.stage}`,
+      enableKeyRotation: true,
+      removalPolicy: config.kind === 'prod' ? RemovalPolicy.RETAIN : RemovalPolicy.DESTROY,
+    });
+    this.environment = {
+      EXPORT_BUCKET: this.#bucket.bucketName,
+      EXPORTS: JSON.stringify(config.exports),
+      VALUES_KEY_ARN: this.#valuesKey.keyArn,
+    };
     new CfnOutput(Stack.of(this), 'ExportBucketName', { value: this.#bucket.bucketName });
   }
 
   writableBy(writer: NodeFunction, ...prefixes: Prefix[]): void {
     this.#allow(writer, 's3:PutObject', prefixes);
+    if (prefixes.includes('artifacts')) writer.allow(['kms:GenerateDataKey'], [this.#valuesKey.keyArn]);
   }
 
   readableBy(reader: NodeFunction, ...prefixes: Prefix[]): void {
     this.#allow(reader, 's3:GetObject', prefixes);
+    if (prefixes.includes('artifacts')) reader.allow(['kms:Decrypt'], [this.#valuesKey.keyArn]);
   }
 
   #allow(to: NodeFunction, action: string, prefixes: readonly Prefix[]): void {

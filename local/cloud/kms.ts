@@ -1,5 +1,17 @@
-/** KMS signing keys in one private file. They are generated once, so that evidence signed earlier still verifies. */
-import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+/**
+ * KMS keys in one private file. They are generated once, so that evidence signed earlier still verifies, and objects that S3
+ * encrypted earlier can be read.
+ */
+import {
+  createCipheriv,
+  createDecipheriv,
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+  randomBytes,
+  sign,
+} from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AwsError, type JsonService } from '../aws/aws.ts';
@@ -37,6 +49,13 @@ const SCHEMES: Record<string, Scheme> = {
 
 const read = fieldReader({ missing: 'ValidationException', invalid: 'ValidationException' });
 
+const SYMMETRIC = { keySpec: 'SYMMETRIC_DEFAULT', keyUsage: 'ENCRYPT_DECRYPT' };
+const CIPHER = 'aes-256-gcm';
+const [KEY_BYTES, NONCE_BYTES, TAG_BYTES] = [32, 12, 16];
+
+const isSymmetric = ({ keySpec, keyUsage }: KeyDefinition) =>
+  keySpec === SYMMETRIC.keySpec && keyUsage === SYMMETRIC.keyUsage;
+
 interface SigningKey extends KeyDefinition {
   scheme: Scheme;
   privateKey: KeyObject;
@@ -44,6 +63,8 @@ interface SigningKey extends KeyDefinition {
 
 export class LocalKms implements JsonService {
   readonly #keys: SigningKey[];
+  /** By ARN. Only S3 uses them, for objects that name one. */
+  readonly #symmetric: Map<string, Buffer>;
   readonly #operations: Record<string, Operation<(input: Fields) => Fields>> = {
     Sign: [['KeyId', 'Message', 'MessageType', 'SigningAlgorithm'], (input) => this.#sign(input)],
     GetPublicKey: [['KeyId'], (input) => this.#publicKey(input)],
@@ -52,16 +73,44 @@ export class LocalKms implements JsonService {
   constructor({ dataFolder, keys }: { dataFolder: string; keys: KeyDefinition[] }) {
     const path = join(dataFolder, 'kms-keys.json');
     const stored: Record<string, string> = existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')) : {};
-    this.#keys = keys.map((key) => {
-      const scheme = SCHEMES[key.keySpec];
-      if (scheme === undefined || key.keyUsage !== 'SIGN_VERIFY') {
-        throw new Error(`${key.arn}: the local KMS does not support ${key.keySpec} keys for ${key.keyUsage}`);
-      }
-      const pem = stored[key.id] ?? String(scheme.generate().export({ type: 'pkcs8', format: 'pem' }));
-      stored[key.id] = pem;
-      return { ...key, scheme, privateKey: createPrivateKey(pem) };
-    });
+    this.#symmetric = new Map(
+      keys.filter(isSymmetric).map((key) => {
+        const secret = stored[key.id] ?? randomBytes(KEY_BYTES).toString('base64');
+        stored[key.id] = secret;
+        return [key.arn, Buffer.from(secret, 'base64')];
+      }),
+    );
+    this.#keys = keys
+      .filter((key) => !isSymmetric(key))
+      .map((key) => {
+        const scheme = SCHEMES[key.keySpec];
+        if (scheme === undefined || key.keyUsage !== 'SIGN_VERIFY') {
+          throw new Error(`${key.arn}: the local KMS does not support ${key.keySpec} keys for ${key.keyUsage}`);
+        }
+        const pem = stored[key.id] ?? String(scheme.generate().export({ type: 'pkcs8', format: 'pem' }));
+        stored[key.id] = pem;
+        return { ...key, scheme, privateKey: createPrivateKey(pem) };
+      });
     replaceFile(path, JSON.stringify(stored, null, 2));
+  }
+
+  encrypt(keyArn: string, content: Uint8Array): Buffer {
+    const nonce = randomBytes(NONCE_BYTES);
+    const cipher = createCipheriv(CIPHER, this.#secret(keyArn), nonce);
+    const sealed = Buffer.concat([cipher.update(content), cipher.final()]);
+    return Buffer.concat([nonce, cipher.getAuthTag(), sealed]);
+  }
+
+  decrypt(keyArn: string, content: Uint8Array): Buffer {
+    const decipher = createDecipheriv(CIPHER, this.#secret(keyArn), content.subarray(0, NONCE_BYTES));
+    decipher.setAuthTag(content.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
+    return Buffer.concat([decipher.update(content.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]);
+  }
+
+  #secret(keyArn: string): Buffer {
+    const secret = this.#symmetric.get(keyArn);
+    if (secret === undefined) throw new AwsError('KMS.NotFoundException', `Key '${keyArn}' does not exist`);
+    return secret;
   }
 
   async call(operation: string, input: Fields): Promise<Fields> {

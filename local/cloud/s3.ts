@@ -18,13 +18,19 @@ export interface BucketDefinition {
   defaultRetention?: { mode: 'GOVERNANCE' | 'COMPLIANCE'; days: number };
 }
 
+/** Encrypts objects that name a key, as S3 does with KMS. */
+export interface ObjectEncryption {
+  encrypt(keyArn: string, content: Uint8Array): Buffer;
+  decrypt(keyArn: string, content: Uint8Array): Buffer;
+}
+
 interface StoredObject {
   bucket: string;
   key: string;
   versionId: string;
   content: Uint8Array;
   etag: string;
-  /** JSON of the content type and the checksums. */
+  /** JSON of the content type, the checksums and the encryption. */
   headers: string;
   modifiedMs: number;
   lockMode: string | null;
@@ -40,6 +46,8 @@ interface Operation {
   headers: string[];
 }
 
+const ENCRYPTION_HEADER = 'x-amz-server-side-encryption';
+const ENCRYPTION_KEY_HEADER = 'x-amz-server-side-encryption-aws-kms-key-id';
 const CHECKSUM_HEADERS = ['x-amz-checksum-sha256', 'x-amz-checksum-crc32'] as const;
 const READ = { query: [], headers: ['x-amz-checksum-mode'] };
 const OBJECT_OPERATIONS: Record<string, Operation> = {
@@ -47,7 +55,10 @@ const OBJECT_OPERATIONS: Record<string, Operation> = {
     name: 'PutObject',
     action: 's3:PutObject',
     query: [],
-    headers: ['if-none-match', 'x-amz-sdk-checksum-algorithm', ...CHECKSUM_HEADERS],
+    headers: [
+      ...['if-none-match', 'x-amz-sdk-checksum-algorithm', ...CHECKSUM_HEADERS],
+      ...[ENCRYPTION_HEADER, ENCRYPTION_KEY_HEADER],
+    ],
   },
   GET: { name: 'GetObject', action: 's3:GetObject', query: [], headers: [...READ.headers, 'range'] },
   HEAD: { name: 'HeadObject', action: 's3:GetObject', ...READ },
@@ -76,8 +87,20 @@ export class LocalS3 implements RestService {
   readonly #buckets: Map<string, BucketDefinition>;
   readonly #database: DatabaseSync;
   readonly #statements: ReturnType<typeof prepare>;
+  readonly #encryption: ObjectEncryption | undefined;
 
-  constructor({ dataFolder, clock, buckets }: { dataFolder: string; clock: HostClock; buckets: BucketDefinition[] }) {
+  constructor({
+    dataFolder,
+    clock,
+    buckets,
+    encryption,
+  }: {
+    dataFolder: string;
+    clock: HostClock;
+    buckets: BucketDefinition[];
+    encryption?: ObjectEncryption;
+  }) {
+    this.#encryption = encryption;
     this.#clock = clock;
     this.#buckets = new Map(buckets.map((bucket) => [bucket.name, bucket]));
     this.#database = openDatabase(dataFolder, 's3', SCHEMA);
@@ -93,7 +116,18 @@ export class LocalS3 implements RestService {
       resource: `arn:aws:s3:::${bucket}${key === '' ? '' : `/${key}`}`,
       context: ifNoneMatch === undefined ? {} : { 's3:if-none-match': ifNoneMatch },
     };
-    return { operation: operation.name, checks: [check] };
+    return { operation: operation.name, checks: [check, ...this.#keyChecks(operation, bucket, key, request)] };
+  }
+
+  /** Who writes or reads an object that is encrypted with a key of KMS must also be allowed to use the key. */
+  #keyChecks({ name }: Operation, bucket: string, key: string, { headers }: WireRequest): AccessCheck[] {
+    if (name === 'PutObject') {
+      const resource = headers[ENCRYPTION_KEY_HEADER];
+      return resource === undefined ? [] : [{ action: 'kms:GenerateDataKey', resource, context: {} }];
+    }
+    const stored = name === 'GetObject' ? this.#statements.get.get(bucket, key) : undefined;
+    const resource = stored && keyOf(stored as unknown as StoredObject);
+    return resource === undefined ? [] : [{ action: 'kms:Decrypt', resource, context: {} }];
   }
 
   async handle(request: WireRequest): Promise<WireReply> {
@@ -124,27 +158,35 @@ export class LocalS3 implements RestService {
       if (headers['if-none-match'] === undefined) throw notImplemented('a second version of an object');
       throw new AwsError('PreconditionFailed', 'At least one of the pre-conditions you specified did not hold', 412);
     }
+    const encryption = encryptionIn(headers);
     const now = this.#clock.now();
     const { defaultRetention } = bucket;
     const object = {
       bucket: bucket.name,
       key,
       versionId: bucket.versioned ? randomUUID().replaceAll('-', '') : UNVERSIONED,
-      content: body,
+      content: encryption.key === undefined ? body : this.#cipher().encrypt(encryption.key, body),
       etag: `"${createHash('md5').update(body).digest('hex')}"`,
-      headers: JSON.stringify({ 'content-type': headers['content-type'] ?? 'binary/octet-stream', ...checksums }),
+      headers: JSON.stringify({
+        'content-type': headers['content-type'] ?? 'binary/octet-stream',
+        ...checksums,
+        ...encryption.headers,
+      }),
       modifiedMs: now,
       lockMode: defaultRetention?.mode ?? null,
       retainUntilMs: defaultRetention ? now + defaultRetention.days * DAY_MS : null,
     };
     this.#statements.add.run(object);
-    return reply(200, { etag: object.etag, ...checksums, ...versionHeader(object) });
+    return reply(200, { etag: object.etag, ...checksums, ...encryption.headers, ...versionHeader(object) });
   }
 
   #get(bucket: BucketDefinition, key: string, range?: string): WireReply {
     const object = this.#object(bucket, key);
     if (object === undefined) throw new AwsError('NoSuchKey', 'The specified key does not exist.', 404);
-    const { content, etag, headers, modifiedMs, lockMode, retainUntilMs } = object;
+    const { etag, headers, modifiedMs, lockMode, retainUntilMs } = object;
+    const encryptedWith = keyOf(object);
+    const content =
+      encryptedWith === undefined ? object.content : this.#cipher().decrypt(encryptedWith, object.content);
     const part = range === undefined ? undefined : partOf(content, range);
     const { 'content-type': contentType } = JSON.parse(headers);
     return reply(
@@ -193,9 +235,23 @@ export class LocalS3 implements RestService {
     return reply(200, { 'content-type': 'application/xml' }, Buffer.from(body));
   }
 
+  #cipher(): ObjectEncryption {
+    if (this.#encryption === undefined) throw notImplemented('objects that are encrypted with a key of KMS');
+    return this.#encryption;
+  }
+
   #object(bucket: BucketDefinition, key: string): StoredObject | undefined {
     return this.#statements.get.get(bucket.name, key) as StoredObject | undefined;
   }
+}
+
+const keyOf = ({ headers }: StoredObject): string | undefined => JSON.parse(headers)[ENCRYPTION_KEY_HEADER];
+
+function encryptionIn(headers: Record<string, string>): { key?: string; headers: Record<string, string> } {
+  const [algorithm, key] = [headers[ENCRYPTION_HEADER], headers[ENCRYPTION_KEY_HEADER]];
+  if (algorithm === undefined && key === undefined) return { headers: {} };
+  if (algorithm !== 'aws:kms' || key === undefined) throw notImplemented(`the encryption ${algorithm} without a key`);
+  return { key, headers: { [ENCRYPTION_HEADER]: algorithm, [ENCRYPTION_KEY_HEADER]: key } };
 }
 
 function prepare(database: DatabaseSync) {

@@ -39,7 +39,8 @@ const EVENT_SOURCE_CONCURRENCY_MAX = 4;
 export function hostedServices(options: HostedOptions): HostedServices {
   const { stack, clock, dataFolder } = options;
   const sqs = new LocalSqs({ dataFolder, clock, queues: stack.ofType('AWS::SQS::Queue').map(queue) });
-  const s3 = new LocalS3({ dataFolder, clock, buckets: stack.ofType('AWS::S3::Bucket').map(bucket) });
+  const kms = new LocalKms({ dataFolder, keys: stack.ofType('AWS::KMS::Key').map(key) });
+  const s3 = new LocalS3({ dataFolder, clock, buckets: stack.ofType('AWS::S3::Bucket').map(bucket), encryption: kms });
   const states = new LocalStepFunctions({
     dataFolder,
     clock,
@@ -50,7 +51,6 @@ export function hostedServices(options: HostedOptions): HostedServices {
     clock,
     secrets: stack.ofType('AWS::SecretsManager::Secret').map(secret),
   });
-  const kms = new LocalKms({ dataFolder, keys: stack.ofType('AWS::KMS::Key').map(key) });
   const bedrock = new LocalBedrock();
   const lambda = new LocalLambdaInvoke({
     functions: stack.ofType('AWS::Lambda::Function').map(({ ref, arn }) => ({ name: ref, arn })),

@@ -46,7 +46,7 @@ function ask(path: string, { tenant = 'acme', id = RUN, range, seq }: Asked = {}
     requestContext: { authorizer: { lambda: { tenant, role: 'auditor', person: 'ada' } } },
   } as unknown as HttpEvent;
   const changeLogs = { lastClosed: async () => undefined };
-  return handleEvidence({ runs, store, changeLogs }, event);
+  return handleEvidence({ runs, store, artifacts: store, changeLogs }, event);
 }
 
 const bodyOf = (answer: { body?: string }) => Buffer.from(answer.body ?? '', 'base64');

@@ -15,11 +15,12 @@ import { MemoryLog } from '../fakes/memory-log.ts';
 import { rowsOf, type WholeRun } from '../fakes/whole-run.ts';
 import { GovernedStory } from './governed-story.ts';
 
-const { run, trigger, steps, commits, approvals } = new GovernedStory().contents;
+const { run, trigger, steps, commits, approvals, receipts } = new GovernedStory().contents;
 const whole: WholeRun = { run, trigger, steps, commits, approvals };
 
 const SIEM = 'siem/acme/2026/01/02/run_00000001.jsonl';
 const ENRICHMENT = 'artifacts/acme/run_00000001/enrichment.json';
+const VALUES = 'artifacts/acme/run_00000001/values.json';
 const COMPLETION = 'artifacts/acme/run_00000001/completion.json';
 
 /** A bucket that rejects some keys until it is repaired. */
@@ -43,13 +44,13 @@ const drafted = (rows: RunRow[] = rowsOf(whole), wanted: Exports['wanted'] = ['s
   for (const row of rows) draft.take(row);
   return draft;
 };
-const exports = () => ({ store, wanted: ['siem', 'artifacts'] as const });
+const exports = () => ({ store, artifacts: store, wanted: ['siem', 'artifacts'] as const });
 const parsed = (key: string) => JSON.parse(String(store.peek(key)));
 
 describe('the exports of a finished run', () => {
-  it('are the SIEM lines and one artifact each of enrichment and completion', async () => {
+  it('are the SIEM lines and one artifact each of enrichment, completion and values', async () => {
     await exportRun(exports(), run, drafted(), log);
-    expect(store.keys()).toEqual([SIEM, ENRICHMENT, COMPLETION]);
+    expect(store.keys()).toEqual([SIEM, ENRICHMENT, COMPLETION, VALUES]);
   });
 
   it('are only those that the stage has enabled', async () => {
@@ -83,17 +84,17 @@ describe('the exports of a finished run', () => {
   it('lack the enrichment of a run that ended before it had one', async () => {
     const { enrichment: _none, ...early } = run;
     await exportRun(exports(), early, drafted(rowsOf({ ...whole, run: early, steps: [] })), log);
-    expect(store.keys()).toEqual([SIEM, COMPLETION]);
+    expect(store.keys()).toEqual([SIEM, COMPLETION, VALUES]);
   });
 
   it('do not depend on each other: the others are written, and the failure is reported', async () => {
     store.refused = [ENRICHMENT];
     expect(await exportRun(exports(), run, drafted(), log)).toBe(false);
-    expect(store.keys()).toEqual([SIEM, COMPLETION]);
+    expect(store.keys()).toEqual([SIEM, COMPLETION, VALUES]);
     expect(log.lines).toMatchObject([{ level: 'warn', details: { key: ENRICHMENT } }]);
     store.refused = [];
     expect(await exportRun(exports(), run, drafted(), log)).toBe(true);
-    expect(store.keys()).toEqual([SIEM, COMPLETION, ENRICHMENT]);
+    expect(store.keys()).toEqual([SIEM, COMPLETION, VALUES, ENRICHMENT]);
   });
 });
 
@@ -103,6 +104,7 @@ describe('an export that failed', () => {
   const exporter = (loaded: WholeRun | undefined) => ({
     runs: {
       everyRow: () => Readable.from(loaded ? rowsOf(loaded) : []),
+      receipts: async () => receipts,
       completeOutboxEntry: async (entryId: string) => void completed.push(entryId),
     },
     exports: exports(),
@@ -126,7 +128,7 @@ describe('an export that failed', () => {
     store.refused = [];
     await exportSealedRun(exporter(whole), message);
     expect(completed).toEqual([message.entryId]);
-    expect(store.keys()).toHaveLength(3);
+    expect(store.keys()).toHaveLength(4);
   });
 
   it('of a missing run is dropped, and the log says so', async () => {

@@ -41,7 +41,10 @@ it('a rotated key remains and is published, but signs nothing', () => {
     { name: 'first', retiredOn: '2026-06-30' },
     { name: 'second', algorithm: 'p256' },
   ]);
-  const keys = template.findResources('AWS::KMS::Key', { DeletionPolicy: 'Retain' });
+  const keys = template.findResources('AWS::KMS::Key', {
+    DeletionPolicy: 'Retain',
+    Properties: { KeyUsage: 'SIGN_VERIFY' },
+  });
   const idOf = (keySpec: string) =>
     Object.entries(keys).find(([, { Properties }]) => Properties.KeySpec === keySpec)?.[0] ?? '';
   const [former, current] = [idOf('ECC_NIST_EDWARDS25519'), idOf('ECC_NIST_P256')];

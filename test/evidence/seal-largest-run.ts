@@ -114,7 +114,7 @@ await sealRun(
       new FakeClock(),
     ),
     store,
-    exports: { store, wanted: ['siem', 'artifacts'] },
+    exports: { store, artifacts: store, wanted: ['siem', 'artifacts'] },
     signer: new SeededSigner(),
     clock: { now: () => Date.parse(at) },
     log: { info: quiet, warn: quiet, error: quiet },

@@ -1,7 +1,7 @@
-import type { EvidenceStore } from '../../lambdas/evidence/evidence-store.ts';
+import type { EvidenceStore, FindingStore } from '../../lambdas/evidence/evidence-store.ts';
 import { type Passage, undisturbed } from './passage.ts';
 
-export class MemoryEvidenceStore implements EvidenceStore {
+export class MemoryEvidenceStore implements EvidenceStore, FindingStore {
   readonly #objects = new Map<string, Buffer>();
   readonly #passage: Passage;
 
@@ -22,6 +22,13 @@ export class MemoryEvidenceStore implements EvidenceStore {
       const content = this.#objects.get(key);
       if (!content) throw new Error(`there is nothing under ${key}`);
       return Buffer.from(content);
+    });
+  }
+
+  find(key: string): Promise<Buffer | undefined> {
+    return this.#passage('evidence.find', async () => {
+      const content = this.#objects.get(key);
+      return content && Buffer.from(content);
     });
   }
 

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { DeleteObjectCommand, GetObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -50,7 +50,7 @@ it('the keys are public at the URL in the stack outputs', async () => {
   const { status, body, headers } = await published();
   expect(status).toBe(200);
   expect(headers.get('cache-control')).toBe('public, max-age=3600');
-  const keyArn = host.only('AWS::KMS::Key').arn;
+  const keyArn = host.only('AWS::KMS::Key', 'EvidenceVaultSigningKey').arn;
   expect(body.keys).toMatchObject([{ keyId: keyArn, algorithm: 'Ed25519', validUntil: null }]);
   expect(trustedKeys(body.keys[0]?.pem ?? '')).toHaveLength(1);
   expect(host.stack.outputs).toMatchObject({
@@ -84,6 +84,46 @@ it('its artifacts contain the content of the hashes in the evidence', async () =
   expect(outputs.sort()).toEqual(hashes.sort());
 });
 
+it('its values are encrypted under a key of their own, and open the digests of the bundle', async () => {
+  const Key = `artifacts/acme/${run.runId}/values.json`;
+  const { ServerSideEncryption, SSEKMSKeyId } = await s3.send(new GetObjectCommand({ Bucket: exportBucket, Key }));
+  const valuesKey = host.only('AWS::KMS::Key', 'EvidenceVaultExportsValuesKey').arn;
+  expect([ServerSideEncryption, SSEKMSKeyId]).toEqual(['aws:kms', valuesKey]);
+  expect(valuesKey).not.toBe(host.only('AWS::KMS::Key', 'EvidenceVaultSigningKey').arn);
+  // A function without the right to use the key cannot read them, even if it may read the bucket.
+  const reader = host.only('AWS::Lambda::Function', 'ApiRuns').logicalId;
+  const asReader = new S3Client(host.clientConfig({ accessKeyId: `LOCAL${reader}.1`, secretAccessKey: 'local' }));
+  await expect(asReader.send(new GetObjectCommand({ Bucket: exportBucket, Key }))).rejects.toMatchObject({
+    name: 'AccessDenied',
+  });
+  asReader.destroy();
+
+  const folder = temporaryFolder();
+  try {
+    const file = join(folder.path, 'bundle.json');
+    const keys = join(folder.path, 'keys.json');
+    writeFileSync(keys, JSON.stringify((await published()).body));
+    const auditor = ['--url', host.url, '--key', 'local-auditor-key'];
+    const get = await onTerminal(200, ['evidence', 'get', run.runId, '--values', '--out', file, ...auditor]);
+    expect(get.lines.at(-1)).toBe(join(folder.path, 'bundle.values.json'));
+    expect(statSync(join(folder.path, 'bundle.values.json')).mode & 0o077).toBe(0);
+    const open = () => onTerminal(200, ['evidence', 'open', file, '--key', keys]);
+    const opened = await open();
+    expect(opened).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('Payments fail') });
+    expect(opened.lines.at(-1)).toMatch(/^\d+ values as in the bundle$/);
+    const values = readFileSync(join(folder.path, 'bundle.values.json'), 'utf8');
+    writeFileSync(join(folder.path, 'bundle.values.json'), values.replaceAll('Payments fail', 'Payments work'));
+    expect(await open()).toMatchObject({
+      exitCode: 1,
+      stdout: expect.stringContaining('trigger.payload  is not the value in the bundle'),
+    });
+    writeFileSync(join(folder.path, 'bundle.values.json'), '{}');
+    expect(await open()).toMatchObject({ exitCode: 2 });
+  } finally {
+    folder.remove();
+  }
+});
+
 it('failed exports do not delay evidence, and are repeated', async () => {
   // Document and envelope are the first two that a sealer puts.
   await host.fault({
@@ -104,7 +144,7 @@ it('failed exports do not delay evidence, and are repeated', async () => {
   await host.advance(31_000);
   await host.sweep();
   await host.idle();
-  expect(await isExported()).toBe(3);
+  expect(await isExported()).toBe(4);
   expect((await host.run(sealed.runId)).evidence).toEqual(sealed.evidence);
 });
 

@@ -65,7 +65,9 @@ it('the bundle contains no texts of people, only their hashes', async () => {
 
 it('the bundle verifies with the public key of the stage', async () => {
   const kms = new KMSClient(host.clientConfig());
-  const { PublicKey } = await kms.send(new GetPublicKeyCommand({ KeyId: host.only('AWS::KMS::Key').arn }));
+  const { PublicKey } = await kms.send(
+    new GetPublicKeyCommand({ KeyId: host.only('AWS::KMS::Key', 'EvidenceVaultSigningKey').arn }),
+  );
   kms.destroy();
   const key = createPublicKey({ key: Buffer.from(PublicKey ?? []), format: 'der', type: 'spki' });
   const [document, envelope] = [await stored(evidence.documentKey), await stored(evidence.envelopeKey)];

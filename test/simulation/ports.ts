@@ -351,7 +351,7 @@ export function portsFor(shared: SharedServices, by: Invocation) {
     connections,
     expressions: new OwnThreadExpressions(clock.now),
     store: evidence,
-    exports: { store: evidence, wanted: [] },
+    exports: { store: evidence, artifacts: evidence, wanted: [] },
     signer,
     log,
     every,

@@ -15,7 +15,7 @@ const PATH = /(?<![\w./:<>*-])\w[\w.-]*(?:\/[\w.-]+)*\.(?:ts|mjs|md|ya?ml|json|c
 const LINK = /\]\((?!https?:)([^)#\s]+)\)/g;
 /** Created by the reader, not part of the repository. */
 const EXAMPLES =
-  /^(cdk\.out|dist)\/|^openapi\.json$|^countersign(-agent)?\.mjs$|(^|[/-])(agent|identity|bundle|bundle\.dsse|keys|signing|cases|run|statement|completion|enrichment)\.(json|yaml|html)$/;
+  /^(cdk\.out|dist)\/|^openapi\.json$|^countersign(-agent)?\.mjs$|(^|[/-])(agent|identity|bundle|bundle\.dsse|keys|signing|cases|run|statement|completion|enrichment|values)\.(json|yaml|html)$/;
 
 const textOf = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 

@@ -54,7 +54,11 @@ export class Workshop {
   readonly log = new MemoryLog();
   readonly definitions = new MemoryDefinitions();
   readonly evidence = new MemoryEvidenceStore((name, run) => this.#passage(name, run));
-  readonly exports: Exports = { store: new MemoryEvidenceStore(), wanted: ['siem'] };
+  readonly exports: Exports = {
+    store: new MemoryEvidenceStore(),
+    artifacts: new MemoryEvidenceStore(),
+    wanted: ['siem'],
+  };
   readonly signer = new SeededSigner();
   readonly policy = new FakePolicy();
   readonly runs = new MemoryRunStore((name, run) => this.#passage(name, run));

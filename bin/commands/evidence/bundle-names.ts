@@ -4,8 +4,8 @@ export function bundleFiles(file: string): { document: string; envelope: string 
   return { document: `${name}.json`, envelope: `${name}.dsse.json` };
 }
 
-/** The values of a file of changes, beside it. */
-export const changeValuesFile = (file: string): string => `${file.replace(/(\.dsse)?\.json$/, '')}.values.json`;
+/** The values of a file of changes or of a bundle, beside it. */
+export const valuesFile = (file: string): string => `${file.replace(/(\.dsse)?\.json$/, '')}.values.json`;
 
 export const addendumFiles = (file: string, seq: number) =>
   bundleFiles(`${file.replace(/(\.dsse)?\.json$/, '')}.addendum-${seq}.json`);

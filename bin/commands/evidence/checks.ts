@@ -48,6 +48,19 @@ export const evidenceChecks: readonly Command[] = [
     run: async (call) => (await import('./html.ts')).evidenceHtml(call),
   },
   {
+    name: 'evidence open',
+    args: ['FILE'],
+    description: 'show the values behind the digests of a bundle, and check them',
+    details: [
+      FILE_DETAILS,
+      'The values are in FILE.values.json, as evidence get --values writes it, or in the file of --values.',
+      'Exit codes: 0 each value has its digest; 1 a value differs, or the bundle was tampered with; 2 cannot be read.',
+    ].join('\n'),
+    offline: true,
+    options: { key: KEY_OPTION, values: { value: 'FILE', description: 'file with the values' } },
+    run: async (call) => (await import('./open.ts')).openEvidence(call),
+  },
+  {
     name: 'evidence audit',
     args: ['FOLDER'],
     description: 'compare a copy of the evidence bucket with its daily logs',

@@ -4,7 +4,9 @@ import type { Command } from '../command.ts';
 import { EXIT } from '../failure.ts';
 import { writeFile } from '../read-file.ts';
 import { findRunId } from '../runs/find-run.ts';
-import { addendumFiles, bundleFiles } from './bundle-names.ts';
+import { addendumFiles, bundleFiles, valuesFile } from './bundle-names.ts';
+
+const OWNER_ONLY = 0o600;
 
 export const evidenceGet: Command = {
   name: 'evidence get',
@@ -14,7 +16,10 @@ export const evidenceGet: Command = {
     'Writes the document (.json) and its signed envelope (.dsse.json), and both for each addendum: what was recorded',
     'after the end of the run. ID may be a prefix.',
   ].join('\n'),
-  options: { out: { value: 'FILE', description: 'file name of the document (default: <run id>.json)' } },
+  options: {
+    out: { value: 'FILE', description: 'file name of the document (default: <run id>.json)' },
+    values: { description: 'also the values behind the digests (.values.json), for evidence open' },
+  },
   async run(call) {
     const api = call.api();
     const runId = await findRunId(api, call.arg(0));
@@ -27,8 +32,17 @@ export const evidenceGet: Command = {
     writeFile(files.document, document);
     writeFile(files.envelope, envelope);
     const addenda = await getAddenda(api, runId, files.document);
-    if (call.json) call.printJson({ ...files, addenda });
-    else for (const each of [files, ...addenda]) call.terminal.print(`${each.document}, ${each.envelope}`);
+    const values = call.isSet('values') ? valuesFile(files.document) : undefined;
+    if (values !== undefined) {
+      // They contain what people and systems wrote, so only this user may read the file.
+      const content = await api.download('GET /api/v1/runs/{id}/evidence/values.json', { params });
+      writeFile(values, content, { mode: OWNER_ONLY });
+    }
+    if (call.json) call.printJson({ ...files, addenda, ...(values !== undefined && { values }) });
+    else {
+      for (const each of [files, ...addenda]) call.terminal.print(`${each.document}, ${each.envelope}`);
+      if (values !== undefined) call.terminal.print(values);
+    }
     return EXIT.ok;
   },
 };

@@ -19,7 +19,7 @@ import type { Call } from '../command.ts';
 import { EXIT, type ExitCode } from '../failure.ts';
 import { readFile } from '../read-file.ts';
 import { readBundle } from './bundle-file.ts';
-import { changeValuesFile } from './bundle-names.ts';
+import { valuesFile } from './bundle-names.ts';
 
 export function verifyEvidence(call: Call): ExitCode {
   const bundle = readBundle(call);
@@ -51,7 +51,7 @@ function verifyChanges(call: Call, { document, envelope, keys }: HeldBundle): Ex
 }
 
 function heldValues(call: Call, file: ChangeLog): CheckedValues | undefined {
-  const path = changeValuesFile(call.arg(0));
+  const path = valuesFile(call.arg(0));
   return existsSync(path) ? checkChangeValues(file, readFile(path)) : undefined;
 }
 

@@ -7,7 +7,7 @@ import { type Column, table } from '../../terminal/table.ts';
 import { printable } from '../../terminal/terminal.ts';
 import { dateAndTime } from '../../terminal/times.ts';
 import type { Call, Command } from '../command.ts';
-import { bundleFiles, changeValuesFile } from '../evidence/bundle-names.ts';
+import { bundleFiles, valuesFile } from '../evidence/bundle-names.ts';
 import { EXIT, Failure, UsageError } from '../failure.ts';
 import { noteMore, PAGE_MAX, pagingOptions, readPages } from '../paging.ts';
 import { readFile, writeFile } from '../read-file.ts';
@@ -105,7 +105,7 @@ export const changes: readonly Command[] = [
       const params = { day };
       writeFile(document, await api.download('GET /api/v1/changes/days/{day}/changes.json', { params }));
       writeFile(envelope, await api.download('GET /api/v1/changes/days/{day}/changes.dsse.json', { params }));
-      const values = changeValuesFile(file);
+      const values = valuesFile(file);
       writeFile(values, await changeValues(call, readFile(document)));
       if (call.json) call.printJson({ document, envelope, values });
       else {

@@ -72,6 +72,7 @@ export const evidenceRoutes = {
   getEvidenceAddendum: addendumFile('addendum.json', 'Returns an addendum to the evidence bundle, byte for byte'),
   getEvidenceAddendumEnvelope: addendumFile('addendum.dsse.json', 'Returns the signed envelope of an addendum'),
   getEvidenceDocument: evidenceFile('bundle.json', 'Returns the evidence bundle, byte for byte; supports Range'),
+  getEvidenceValues: evidenceFile('values.json', 'Returns the values behind the digests of the bundle; supports Range'),
   getEvidenceEnvelope: evidenceFile('bundle.dsse.json', 'Returns the signed envelope, byte for byte; supports Range'),
 };
 

@@ -12,10 +12,12 @@ import { handleEvidence } from './evidence.ts';
 const environment = readEnvironment(EvidenceApiEnvironment);
 
 const dynamo = new DynamoDBClient();
+const s3 = new S3Client();
 const api = {
   changeLogs: new DynamoChangeLog(dynamo, environment.RUN_TABLE),
   runs: new DynamoRunStore(dynamo, environment.RUN_TABLE, systemPause, systemClock),
-  store: new S3EvidenceStore(new S3Client(), environment.EVIDENCE_BUCKET, systemPause),
+  store: new S3EvidenceStore(s3, environment.EVIDENCE_BUCKET, systemPause),
+  artifacts: new S3EvidenceStore(s3, environment.EXPORT_BUCKET, systemPause),
 };
 
 export const handler = httpHandler((event) => handleEvidence(api, event));

@@ -1,7 +1,8 @@
 import { Problem } from '../../entry/http.ts';
 import { changeLogEnvelopeKey, changeLogKey } from '../../evidence/change-log/change-log.ts';
 import type { ChangeLogRows } from '../../evidence/change-log/close-change-days.ts';
-import type { EvidenceStore } from '../../evidence/evidence-store.ts';
+import type { EvidenceStore, FindingStore } from '../../evidence/evidence-store.ts';
+import { valuesKey } from '../../evidence/export/values.ts';
 import type { EvidenceRecord, RunStore } from '../../run/run-store.ts';
 import type { Caller } from '../authorizer/caller.ts';
 import { changeFileRoutes, evidenceRoutes } from '../contract/evidence.ts';
@@ -14,6 +15,8 @@ const SENT_MAX_BYTES = 4 * 1024 * 1024;
 export interface EvidencePorts {
   runs: Pick<RunStore, 'evidence' | 'addenda'>;
   store: Pick<EvidenceStore, 'get'>;
+  /** The values behind the digests, as long as they are retained. */
+  artifacts: FindingStore;
   changeLogs: Pick<ChangeLogRows, 'lastClosed'>;
 }
 
@@ -40,6 +43,13 @@ export const handleEvidence = router<EvidencePorts, typeof routes>(routes, {
   getEvidenceAddendumEnvelope: (ports, request) => sendAddendum(ports, request, 'envelopeKey'),
   getEvidenceDocument: (ports, request) => sendFile(ports, request, 'documentKey'),
   getEvidenceEnvelope: (ports, request) => sendFile(ports, request, 'envelopeKey'),
+  async getEvidenceValues(ports, { caller, params: { id: runId }, headers }) {
+    await recordOf(ports, caller, runId);
+    const values = await ports.artifacts.find(valuesKey({ tenant: caller.tenant, runId }));
+    if (values) return fileResponse(values, headers.range);
+    const why = 'the stage does not export artifacts, they were deleted, or an earlier release sealed the run';
+    throw new Problem(404, 'NOT_FOUND', `there are no values of ${runId}: ${why}`);
+  },
 });
 
 /** The files of the tenant's changes, from the first day to the last. S3 would not say which of them exist. */

@@ -6,6 +6,7 @@ import { isTerminal, type TerminalRun } from '../../run/run.ts';
 import type { RunStore } from '../../run/run-store.ts';
 import type { EvidenceStore, Signer } from '../evidence-store.ts';
 import { ExportDraft, type Exports, exportOrEnqueue } from '../export/export-run.ts';
+import { receiptsOf } from '../receipts-of-run.ts';
 import { signOnce } from '../signing/dsse.ts';
 import { checkDocument } from '../verify/check-document.ts';
 import { checkRules } from '../verify/rules/check-rules.ts';
@@ -13,9 +14,6 @@ import type { RulesReport } from '../verify/rules/rule.ts';
 import { verifyBundle } from '../verify/verify-bundle.ts';
 import { type BundleClaim, bundleClaim } from './bundle-claim.ts';
 import { BundleDraft, documentKey, envelopeKey } from './bundle-draft.ts';
-
-/** A receipt may contain a whole response of its target. Only this many are in memory at a time. */
-const RECEIPTS_AT_A_TIME = 25;
 
 export interface Sealer {
   runs: Pick<RunStore, 'everyRow' | 'receipts' | 'completeSeal' | 'completeOutboxEntry'>;
@@ -50,7 +48,10 @@ export async function sealRun(
     return run;
   }
   if (!isTerminal(run)) throw new Error(`run ${runId} is still ${run.status}; only a finished run can be sealed`);
-  await takeReceipts(sealer, tenant, draft);
+  for await (const receipt of receiptsOf(sealer.runs, tenant, draft.receiptKeys)) {
+    draft.takeReceipt(receipt);
+    exported.takeReceipt(receipt);
+  }
   const document = await storeDocument(sealer, run, draft.build(run));
   const claim = bundleClaim(document, [...new Set(brokenIn(document).map(({ rule }) => rule))]);
   await signOnce(sealer, {
@@ -79,15 +80,6 @@ function assertRules({ runId, brokenRulesAccepted }: TerminalRun, broken: RulesR
     'RULES_BROKEN',
     `run ${runId} is not sealed, because it broke ${each.join('; ')}. See RUNBOOK, "A run broke a rule"`,
   );
-}
-
-async function takeReceipts({ runs }: Sealer, tenant: string, draft: BundleDraft): Promise<void> {
-  const keys = draft.receiptKeys;
-  for (let at = 0; at < keys.length; at += RECEIPTS_AT_A_TIME) {
-    for (const receipt of await runs.receipts(tenant, keys.slice(at, at + RECEIPTS_AT_A_TIME))) {
-      draft.takeReceipt(receipt);
-    }
-  }
 }
 
 /**

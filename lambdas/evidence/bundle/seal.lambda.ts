@@ -39,7 +39,13 @@ const dynamo = new DynamoDBClient();
 const sealer = {
   runs: new DynamoRunStore(dynamo, environment.RUN_TABLE, systemPause, systemClock),
   store: new S3EvidenceStore(s3, environment.EVIDENCE_BUCKET, systemPause),
-  exports: { store: new S3EvidenceStore(s3, environment.EXPORT_BUCKET, systemPause), wanted: environment.EXPORTS },
+  exports: {
+    store: new S3EvidenceStore(s3, environment.EXPORT_BUCKET, systemPause),
+    artifacts: new S3EvidenceStore(s3, environment.EXPORT_BUCKET, systemPause, {
+      encryptionKey: environment.VALUES_KEY_ARN,
+    }),
+    wanted: environment.EXPORTS,
+  },
   signer: new KmsSigner(new KMSClient(), environment),
   clock: systemClock,
   log: systemLog,

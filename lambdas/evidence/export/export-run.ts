@@ -2,19 +2,33 @@ import { type Clock, isoNow, type Log } from '../../entry/ports.ts';
 import { newOutboxEntry, type OutboxEntry } from '../../outbox/outbox.ts';
 import type { Commit } from '../../run/commit.ts';
 import { endsRun } from '../../run/ended-run.ts';
+import type { Receipt } from '../../run/receipt.ts';
 import { isTerminal, type Run, type TerminalRun } from '../../run/run.ts';
 import type { RunRow, RunStore } from '../../run/run-store.ts';
 import type { EvidenceStore } from '../evidence-store.ts';
+import { receiptKeysIn, receiptsOf } from '../receipts-of-run.ts';
 import { artifactKey, completionArtifact, enrichmentArtifact, stepArtifact } from './artifacts.ts';
 import { siemKey, siemLines } from './siem.ts';
+import {
+  approvalValues,
+  commitValues,
+  receiptValues,
+  stepValues,
+  triggerValues,
+  valuesDocument,
+  valuesKey,
+} from './values.ts';
 
 /** The exports of a stage, and where they are stored. */
 export interface Exports {
   store: EvidenceStore;
+  /** Encrypts under the key of the values. */
+  artifacts: EvidenceStore;
   wanted: readonly ('siem' | 'artifacts')[];
 }
 
 interface ExportedObject {
+  to: 'store' | 'artifacts';
   key: string;
   content: Buffer;
   type: string;
@@ -25,6 +39,14 @@ export class ExportDraft {
   readonly #wanted: Exports['wanted'];
   readonly #commits: Commit[] = [];
   readonly #steps: Buffer[] = [];
+  readonly #values = {
+    trigger: undefined as Buffer | undefined,
+    steps: [] as Buffer[],
+    approvals: [] as Buffer[],
+    receipts: [] as Buffer[],
+    commits: [] as Buffer[],
+  };
+  readonly #receiptKeys = new Set<string>();
   #hasEnded = false;
   #run: Run | undefined;
 
@@ -35,9 +57,32 @@ export class ExportDraft {
   take(row: RunRow): void {
     if (row.kind === 'run') this.#run = row.run;
     if (row.kind === 'commit' && this.#wanted.includes('siem') && !this.#hasEnded) this.#commits.push(row.commit);
+    if (this.#wanted.includes('artifacts')) this.#takeValues(row);
     // Commits after the end are exported with their addenda.
     if (row.kind === 'commit' && endsRun(row.commit)) this.#hasEnded = true;
-    if (row.kind === 'step' && this.#wanted.includes('artifacts')) this.#steps.push(stepArtifact(row.step));
+  }
+
+  #takeValues(row: RunRow): void {
+    const values = this.#values;
+    if (row.kind === 'trigger') values.trigger = triggerValues(row.trigger);
+    if (row.kind === 'approval') values.approvals.push(approvalValues(row.approval));
+    if (row.kind === 'commit' && !this.#hasEnded) {
+      values.commits.push(commitValues(row.commit));
+      for (const key of receiptKeysIn(row.commit)) this.#receiptKeys.add(key);
+    }
+    if (row.kind === 'step') {
+      this.#steps.push(stepArtifact(row.step));
+      values.steps.push(stepValues(row.step));
+    }
+  }
+
+  /** The receipts whose values are exported, after all rows. */
+  get receiptKeys(): string[] {
+    return [...this.#receiptKeys];
+  }
+
+  takeReceipt(receipt: Receipt): void {
+    if (this.#receiptKeys.has(receipt.key)) this.#values.receipts.push(receiptValues(receipt));
   }
 
   /** After all rows. */
@@ -48,14 +93,15 @@ export class ExportDraft {
   /** One by one, because together they may exceed the memory of a function. */
   *objects(run: TerminalRun): Generator<ExportedObject> {
     if (this.#wanted.includes('siem')) {
-      yield { key: siemKey(run), content: siemLines(run, this.#commits), type: 'application/x-ndjson' };
+      yield { to: 'store', key: siemKey(run), content: siemLines(run, this.#commits), type: 'application/x-ndjson' };
     }
     if (!this.#wanted.includes('artifacts')) return;
-    const type = 'application/json';
+    const [to, type] = ['artifacts', 'application/json'] as const;
     if (run.enrichment) {
-      yield { key: artifactKey(run, 'enrichment'), content: enrichmentArtifact(run.enrichment), type };
+      yield { to, key: artifactKey(run, 'enrichment'), content: enrichmentArtifact(run.enrichment), type };
     }
-    yield { key: artifactKey(run, 'completion'), content: completionArtifact(run, this.#steps), type };
+    yield { to, key: artifactKey(run, 'completion'), content: completionArtifact(run, this.#steps), type };
+    yield { to, key: valuesKey(run), content: valuesDocument(run, this.#values), type };
   }
 }
 
@@ -72,11 +118,16 @@ export async function exportOrEnqueue(
 
 /** Completes such an outbox entry. Throws while something cannot be written, so that it is sent again. */
 export async function exportSealedRun(
-  { runs, exports, log }: { runs: Pick<RunStore, 'everyRow' | 'completeOutboxEntry'>; exports: Exports; log: Log },
+  {
+    runs,
+    exports,
+    log,
+  }: { runs: Pick<RunStore, 'everyRow' | 'receipts' | 'completeOutboxEntry'>; exports: Exports; log: Log },
   { entryId, tenant, runId }: { entryId: string; tenant: string; runId: string },
 ): Promise<void> {
   const draft = new ExportDraft(exports.wanted);
   for await (const row of runs.everyRow(tenant, runId)) draft.take(row);
+  for await (const receipt of receiptsOf(runs, tenant, draft.receiptKeys)) draft.takeReceipt(receipt);
   const { run } = draft;
   if (!run || !isTerminal(run)) log.warn('asked to export a run that has not ended', { tenant, runId });
   else if (!(await exportRun(exports, run, draft, log))) throw new Error(`not all of ${runId} is exported`);
@@ -87,15 +138,15 @@ export async function exportSealedRun(
  * Writes each object once. False if one failed; the others are written. Exporting again writes only what is missing.
  */
 export async function exportRun(
-  { store }: Pick<Exports, 'store'>,
+  stores: Pick<Exports, 'store' | 'artifacts'>,
   run: TerminalRun,
   draft: ExportDraft,
   log: Log,
 ): Promise<boolean> {
   let complete = true;
-  for (const { key, content, type } of draft.objects(run)) {
+  for (const { to, key, content, type } of draft.objects(run)) {
     try {
-      await store.putOnce(key, content, type);
+      await stores[to].putOnce(key, content, type);
     } catch (error) {
       log.warn('an export of a run failed and will be retried', { key, error });
       complete = false;

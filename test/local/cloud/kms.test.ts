@@ -85,8 +85,19 @@ describe('the local KMS, seen through the AWS SDK', () => {
   });
 
   it('refuses a key of another kind at the start', () => {
-    for (const other of [key('rsa', 'RSA_2048'), key('table', 'SYMMETRIC_DEFAULT', 'ENCRYPT_DECRYPT')]) {
+    for (const other of [key('rsa', 'RSA_2048'), key('mac', 'HMAC_256', 'GENERATE_VERIFY_MAC')]) {
       expect(() => new LocalKms({ dataFolder: folder.path, keys: [other] })).toThrow(other.keySpec);
     }
+  });
+
+  it('encrypts objects of S3 with a symmetric key, which it keeps across a restart', () => {
+    const symmetric = key('values', 'SYMMETRIC_DEFAULT', 'ENCRYPT_DECRYPT');
+    const opened = () => new LocalKms({ dataFolder: folder.path, keys: [symmetric] });
+    const encrypted = opened().encrypt(symmetric.arn, Buffer.from('a value'));
+    expect(encrypted.includes('a value')).toBe(false);
+    expect(opened().decrypt(symmetric.arn, encrypted).toString()).toBe('a value');
+    encrypted.writeUInt8(encrypted.readUInt8(encrypted.length - 1) ^ 1, encrypted.length - 1);
+    expect(() => opened().decrypt(symmetric.arn, encrypted)).toThrow();
+    expect(() => opened().decrypt('arn:other', encrypted)).toThrow('does not exist');
   });
 });

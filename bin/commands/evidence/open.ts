@@ -1,0 +1,49 @@
+import { tryParseJsonFile } from '../../../lambdas/entry/parse-json.ts';
+import { VALUES_FORMAT } from '../../../lambdas/evidence/export/values.ts';
+import { type EvidenceValues, type OpenedValues, openValues } from '../../../lambdas/evidence/verify/open-values.ts';
+import { counted } from '../../terminal/counted.ts';
+import { table } from '../../terminal/table.ts';
+import { printable } from '../../terminal/terminal.ts';
+import type { Call } from '../command.ts';
+import { EXIT, type ExitCode } from '../failure.ts';
+import { readFile } from '../read-file.ts';
+import { readEvidence, unreadable } from './bundle-file.ts';
+import { valuesFile } from './bundle-names.ts';
+
+/** Shows the values behind the digests of a bundle, each only if it has its digest. */
+export function openEvidence(call: Call): ExitCode {
+  const { document, verdict } = readEvidence(call);
+  const file = call.option('values') ?? valuesFile(call.arg(0));
+  const values = readValues(file);
+  const { tenant, runId } = document.run;
+  if (values.tenant !== tenant || values.runId !== runId) {
+    throw unreadable(`${file} has the values of ${values.tenant}/${values.runId}; the bundle is of ${tenant}/${runId}`);
+  }
+  const opened = openValues(document, values);
+  if (call.json) call.printJson({ verdict: verdict.verdict, ...opened });
+  else print(printable(opened), call);
+  return opened.different.length > 0 ? EXIT.failed : EXIT.ok;
+}
+
+function readValues(file: string): EvidenceValues {
+  const values = tryParseJsonFile(readFile(file)) as (EvidenceValues & { format?: unknown }) | undefined;
+  if (values?.format === VALUES_FORMAT) return values;
+  throw unreadable(
+    `${file} has no values of evidence; expected format ${VALUES_FORMAT}, as evidence get --values writes`,
+  );
+}
+
+function print({ proven, different, missing }: OpenedValues, { terminal }: Call): void {
+  const rows = proven.map(({ path, value }) => [path, typeof value === 'string' ? value : JSON.stringify(value)]);
+  const columns = [{ title: 'PLACE' }, { title: 'VALUE', shrink: 'wrap' as const }];
+  for (const line of table(columns, rows, terminal)) terminal.print(line);
+  for (const path of different) {
+    terminal.print(`${terminal.paint('strong', path)}  ${terminal.paint('bad', 'is not the value in the bundle')}`);
+  }
+  const result =
+    different.length === 0
+      ? terminal.paint('good', `${counted(proven.length, 'value')} as in the bundle`)
+      : terminal.paint('bad', `${counted(different.length, 'value')} differ from the bundle`);
+  const rest = missing.length === 0 ? '' : `; ${counted(missing.length, 'digest')} without a value here`;
+  terminal.print(`\n${result}${rest}`);
+}
