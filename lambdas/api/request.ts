@@ -1,4 +1,4 @@
-import type * as z from 'zod';
+import * as z from 'zod';
 import { didYouMean } from '../entry/did-you-mean.ts';
 import { type HttpEvent, Problem, parseJsonBody, rawBody } from '../entry/http.ts';
 import type { RouteDefinition } from './contract/route.ts';
@@ -9,8 +9,14 @@ const ISSUES_MAX = 20;
 const DETAIL_MAX_CHARACTERS = 2_000;
 const NAME_MAX_CHARACTERS = 60;
 
+/** Senders of webhooks and browsers may add parameters to other paths. */
+const API_PATH = /^\/api\//;
+const NO_PARAMETERS = z.strictObject({});
+
 /** Reads the parts of a request that its route describes, or throws a 400. A missing JSON body counts as `{}`. */
-export function parseRequest({ params, query, body, bodyType, bodyMaxBytes }: RouteDefinition, event: HttpEvent) {
+export function parseRequest(route: RouteDefinition, event: HttpEvent) {
+  const { params, body, bodyType, bodyMaxBytes } = route;
+  const query = route.query ?? (API_PATH.test(route.path) ? NO_PARAMETERS : undefined);
   return {
     params: params && parsed(params, event.pathParameters ?? {}),
     query: query && parsed(query, event.queryStringParameters ?? {}),
@@ -40,6 +46,8 @@ export function parsed(schema: z.ZodType, value: unknown): unknown {
 }
 
 type Issue = z.core.$ZodIssue;
+/** Of zod, for a union without a message of its own. */
+const DEFAULT_MESSAGE = 'Invalid input';
 
 function problemsOf(schema: z.ZodType, issue: Issue): string[] {
   if (issue.code === 'unrecognized_keys') {
@@ -47,6 +55,8 @@ function problemsOf(schema: z.ZodType, issue: Issue): string[] {
     return issue.keys.slice(0, ISSUES_MAX).map((key) => at(issue.path, unknownField(key, known)));
   }
   if (issue.code === 'invalid_union' && issue.errors.length > 0) {
+    // The schema says what is expected.
+    if (issue.message !== DEFAULT_MESSAGE) return [at(issue.path, issue.message)];
     // The option that got furthest is probably the one that was meant.
     const options = issue.errors.toSorted((a, b) => depthOf(b) - depthOf(a));
     const nested = (options[0] ?? []).map((each) => ({ ...each, path: [...issue.path, ...each.path] }) as Issue);
@@ -75,7 +85,9 @@ function wrongKind(schema: z.ZodType, issue: Extract<Issue, { code: 'invalid_uni
 
 /** Names the closest allowed value, or else all of them. */
 function unknownValue(issue: Extract<Issue, { code: 'invalid_value' }>): string {
-  return typeof issue.input === 'string' ? notValid(issue.input, issue.values.map(String)) : plainMessage(issue);
+  const values = issue.values.map(String);
+  if (issue.input === undefined) return `is required; use ${values.join(', ')}`;
+  return typeof issue.input === 'string' ? notValid(issue.input, values) : plainMessage(issue);
 }
 
 const notValid = (value: string, known: readonly string[]): string =>

@@ -5,7 +5,7 @@ import { Approval as ApprovalView } from '../../lambdas/api/contract/approvals.t
 import { githubRoutes } from '../../lambdas/api/contract/inbound.ts';
 import { type Routes, route, routeKey } from '../../lambdas/api/contract/route.ts';
 import { Receipt as ReceiptView, Step as StepView } from '../../lambdas/api/contract/runs.ts';
-import { page, runParams } from '../../lambdas/api/contract/schemas.ts';
+import { PointInTime, page, runParams } from '../../lambdas/api/contract/schemas.ts';
 import { router } from '../../lambdas/api/router.ts';
 import { type HttpResponse, httpHandler } from '../../lambdas/entry/http.ts';
 import type { Accepted } from '../../lambdas/intake/accept-delivery.ts';
@@ -152,6 +152,8 @@ describe('a request', () => {
         ])
         .optional(),
       limit: z.int().max(5).default(1),
+      colors: z.strictObject({ first: z.enum(['red', 'blue']) }).optional(),
+      until: PointInTime.optional(),
     }),
     responses: { 200: z.object({}) },
   });
@@ -162,8 +164,10 @@ describe('a request', () => {
     ['a misspelled field', { need: [] }, 'unknown field `need`; did you mean `needs`?'],
     ['a nested one', { needs: [{ stepp: 'a' }] }, 'needs.0: unknown field `stepp`; did you mean `step`?'],
     ['a field of another variant', { action: { kind: 'go', reason: 'x' } }, 'field `reason` is not allowed here'],
-    ['a field like no other', { colour: 1 }, 'unknown field `colour`; known: needs, action, limit'],
+    ['a field like no other', { shape: 1 }, 'unknown field `shape`; known: needs, action, limit, colors, until'],
     ['a missing field', { needs: [{}] }, 'needs.0.step: is required'],
+    ['a missing choice', { colors: {} }, 'colors.first: is required; use red, blue'],
+    ['no time', { until: 'yesterday' }, 'until: use a time like 2026-11-17T09:30:00Z or a day like 2026-11-17'],
     ['a wrong type', { limit: 'x' }, 'limit: expected number, got string'],
     ['a value out of range', { limit: 6 }, 'limit: must be at most 5'],
     ['text that is not JSON', 'x', 'the body is not JSON'],
@@ -173,6 +177,13 @@ describe('a request', () => {
       code: 'BAD_REQUEST',
       message: expect.stringContaining(message),
     });
+  });
+
+  it('with a parameter that its route does not have is refused', async () => {
+    const event = eventFor(saveThing, AS, { params: { id: 'a' }, body: {} });
+    Object.assign(event, { queryStringParameters: { verbose: '1' } });
+    const handled = handleWith(saveThing, { status: 200, body: {} })(undefined, event);
+    await expect(handled).rejects.toMatchObject({ status: 400, message: 'unknown field `verbose`' });
   });
 
   it('with thousands of unknown fields is refused in a short text', async () => {

@@ -12,7 +12,8 @@ export const PointInTime = z
     [z.iso.datetime({ offset: true }), z.iso.date()],
     'use a time like 2026-11-17T09:30:00Z or a day like 2026-11-17',
   )
-  .meta({ format: 'date-time', example: '2026-11-17T09:30:00Z' });
+  // Without an example: /docs would fill it in as the value of each filter.
+  .meta({ format: 'date-time', description: 'A time like 2026-11-17T09:30:00Z, or a day in UTC' });
 
 type Json = z.core.util.JSONType;
 
