@@ -56,6 +56,8 @@ export class DefinitionsApi extends Construct {
     runTable.allow(definitions, ['BatchGetItem', 'PutItem', 'DeleteItem'], ['IDENTITY']);
     runTable.allow(definitions, ['Query', 'PutItem'], ['TENANT', 'CHANGE']);
     runTable.allow(definitions, ['GetItem', 'BatchGetItem', 'PutItem', 'DeleteItem'], ['SCHEDULE']);
+    // Publishing and plans warn about commands that no agent could run.
+    runTable.allow(definitions, ['Query'], ['AGENT']);
     httpApi.serve('definitions', definitions);
 
     // Plans read targets with their own credentials, which the operator creates without write permissions.
@@ -83,6 +85,7 @@ export class DefinitionsApi extends Construct {
     allowStarts(plan, { runTable, stepQueue });
     runTable.allow(plan, ['GetItem', 'PutItem'], ['PLAN']);
     runTable.allow(plan, ['BatchGetItem'], ['RECEIPT']);
+    runTable.allow(plan, ['Query'], ['AGENT']);
     httpApi.serve('plan', plan);
   }
 }

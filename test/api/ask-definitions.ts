@@ -2,6 +2,7 @@ import { handleDefinitions } from '../../lambdas/api/definitions/definitions.ts'
 import type { HttpEvent } from '../../lambdas/entry/http.ts';
 import { CountingIds } from '../fakes/counting-ids.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
+import { MemoryAgents } from '../fakes/memory-agents.ts';
 import type { MemoryDefinitions } from '../fakes/memory-definitions.ts';
 import { MemorySchedules } from '../fakes/memory-schedules.ts';
 import { OwnThreadExpressions } from '../fakes/own-thread-expressions.ts';
@@ -34,6 +35,7 @@ export async function askAbout(definitions: MemoryDefinitions, routeKey: string,
   const answer = await handleDefinitions(
     {
       definitions,
+      agents: new MemoryAgents(),
       schedules,
       cursorSecret: async () => 'secret',
       clock,

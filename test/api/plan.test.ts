@@ -5,6 +5,7 @@ import { handlePlan, type PlanPorts } from '../../lambdas/api/definitions/plan.t
 import type { HttpEvent } from '../../lambdas/entry/http.ts';
 import { parseWorkflow } from '../../lambdas/workflow/parse-workflow.ts';
 import { CountingIds } from '../fakes/counting-ids.ts';
+import { MemoryAgents } from '../fakes/memory-agents.ts';
 import { MemoryPlanStore } from '../fakes/memory-plan-store.ts';
 import { MemoryRunStore } from '../fakes/memory-run-store.ts';
 import { MemoryStepQueue } from '../fakes/memory-step-queue.ts';
@@ -32,6 +33,7 @@ async function simulate(body: unknown, role = 'operator') {
   const ports: PlanPorts = {
     ...table.planner,
     definitions: table.definitions,
+    agents: new MemoryAgents(),
     runs: new MemoryRunStore(),
     plans: new MemoryPlanStore(),
     queue: new MemoryStepQueue(table.clock),
@@ -152,4 +154,17 @@ it.each(['approver', 'member', 'auditor'])('shows a %s nothing of the targets', 
   const asked = simulate({ workflow: FILE, source: 'github', payload: ISSUE }, role);
   await expect(asked).rejects.toMatchObject({ status: 403 });
   expect(table.outside.calls).toEqual([]);
+});
+
+it('warns of commands that no list allows or no agent could run, with the values that the run would have', async () => {
+  const input = '{command: /usr/bin/systemctl, args: [restart, "{% trigger.title %}"], environment: staging}';
+  const file = `name: restart\nsteps:\n  - {id: restart, tool: agent.command, with: ${input}}\n`;
+  const { status, body } = await simulate({ workflow: file, source: 'manual', title: 'web' });
+  expect({ status, warnings: body.warnings }).toEqual({
+    status: 200,
+    warnings: [
+      expect.stringContaining('the allow list does not have /usr/bin/systemctl'),
+      expect.stringContaining('no agent is enrolled'),
+    ],
+  });
 });

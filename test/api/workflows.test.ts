@@ -4,6 +4,7 @@ import type { HttpEvent } from '../../lambdas/entry/http.ts';
 import { wireExpressions } from '../../lambdas/workflow/expressions/expressions.wiring.ts';
 import { CountingIds } from '../fakes/counting-ids.ts';
 import { FakeClock, STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
+import { MemoryAgents } from '../fakes/memory-agents.ts';
 import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
 import { MemorySchedules } from '../fakes/memory-schedules.ts';
 import { ENDLESS } from '../workflow/attack-expressions.ts';
@@ -40,6 +41,7 @@ async function ask(routeKey: string, { path, query, body, role = 'owner', tenant
   } as unknown as HttpEvent;
   const api = {
     definitions,
+    agents: new MemoryAgents(),
     schedules: new MemorySchedules(),
     cursorSecret: async () => 'secret',
     clock: new FakeClock(),
@@ -52,6 +54,8 @@ async function ask(routeKey: string, { path, query, body, role = 'owner', tenant
 }
 
 const PUBLISH = 'POST /api/v1/workflows';
+const RESTART = (input: string, tool = 'agent.command') =>
+  `name: restart\nsteps:\n  - {id: restart, tool: ${tool}, with: {command: /usr/bin/systemctl, ${input}}}\n`;
 const VALIDATE = 'POST /api/v1/workflows/validate';
 const LIST = 'GET /api/v1/workflows';
 const VERSIONS = 'GET /api/v1/workflows/{name}';
@@ -357,5 +361,37 @@ describe('a body made to exhaust the reader', () => {
     const { status } = await askPromptly(SAVE, { path: { name: 'x' }, body });
     expect([400, 422]).toContain(status);
     expect(await definitions.automations('acme')).toEqual([]);
+  });
+});
+
+describe('publishing a command', () => {
+  it('warns if no list allows it, or no agent could run it', async () => {
+    const { status, body } = await ask(PUBLISH, { body: RESTART('args: [restart, web], environment: staging') });
+    expect(status).toBe(201);
+    expect(body.warnings).toEqual([
+      expect.stringContaining(
+        'step restart: it would be refused, profile staging-standard: the allow list does not have',
+      ),
+      expect.stringContaining('step restart: no agent is enrolled'),
+    ]);
+  });
+
+  it('refuses a workflow that uses agent.rollback: only the rollback of a command does', async () => {
+    await expect(ask(PUBLISH, { body: RESTART('args: [], environment: dev', 'agent.rollback') })).rejects.toMatchObject(
+      {
+        ...{ status: 422, code: 'WORKFLOW_INVALID' },
+        message: 'line 3: steps.0.tool: unknown tool "agent.rollback"; tools: agent.command',
+      },
+    );
+  });
+
+  it('refuses a prod command without a rollback, also if its other fields are expressions', async () => {
+    const args = 'args: ["{% trigger.title %}"], segment: "{% trigger.subject %}"';
+    await expect(ask(PUBLISH, { body: RESTART(`${args}, environment: prod`) })).rejects.toMatchObject({
+      status: 422,
+      message: expect.stringContaining('prod profiles need a rollback'),
+    });
+    const withRollback = `${args}, environment: prod, rollback: {command: /opt/undo, args: ["{% trigger.title %}"]}`;
+    expect((await ask(PUBLISH, { body: RESTART(withRollback) })).status).toBe(201);
   });
 });

@@ -1,4 +1,5 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { DynamoAgentRegistry } from '../../agents/dynamo-agent-registry.ts';
 import { readEnvironment } from '../../entry/environment.ts';
 import { httpHandler } from '../../entry/http.ts';
 import { systemClock, systemIds } from '../../entry/system.ts';
@@ -14,6 +15,7 @@ const dynamo = new DynamoDBClient();
 
 const api = {
   definitions: new DynamoDefinitions(dynamo, environment.RUN_TABLE),
+  agents: new DynamoAgentRegistry(dynamo, environment.RUN_TABLE),
   schedules: new DynamoScheduleStore(dynamo, environment.RUN_TABLE),
   cursorSecret: cursorSecret(environment.CURSOR_SECRET_ARN),
   clock: systemClock,

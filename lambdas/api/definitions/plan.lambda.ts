@@ -1,5 +1,6 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import * as z from 'zod';
+import { DynamoAgentRegistry } from '../../agents/dynamo-agent-registry.ts';
 import { EXCHANGE_TIMEOUT_MS } from '../../connectors/exchange.ts';
 import { systemConnections } from '../../connectors/secrets-connections.ts';
 import { readEnvironment } from '../../entry/environment.ts';
@@ -22,6 +23,7 @@ const definitions = new DynamoDefinitions(dynamo, environment.RUN_TABLE);
 
 const planner = {
   ...wireStarter(),
+  agents: new DynamoAgentRegistry(dynamo, environment.RUN_TABLE),
   plans: new DynamoPlanStore(dynamo, environment.RUN_TABLE),
   definitions,
   connections: systemConnections(definitions, secretNames(environment, 'plan-connections')),

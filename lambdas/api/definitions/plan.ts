@@ -1,3 +1,4 @@
+import type { AgentRegistry } from '../../agents/agent-registry.ts';
 import { didYouMean } from '../../entry/did-you-mean.ts';
 import { Problem } from '../../entry/http.ts';
 import { isoNow } from '../../entry/ports.ts';
@@ -8,6 +9,7 @@ import { isSameWorkflow } from '../../pipeline/publish-workflow.ts';
 import { appliedPlan } from '../../plan/applied-plan.ts';
 import { type Plan, type Planner, planRun } from '../../plan/plan.ts';
 import { PLAN_VALID_MS } from '../../plan/plan-store.ts';
+import { commandWarnings } from '../../proposal/command-warnings.ts';
 import { CountersignError } from '../../run/errors.ts';
 import { later } from '../../run/lease.ts';
 import type { Trigger } from '../../run/run.ts';
@@ -21,29 +23,27 @@ import { inLines } from './workflows.ts';
 
 export interface PlanPorts extends Omit<PlanApplier, 'definitions'> {
   definitions: Planner['definitions'] &
-    Pick<Definitions, 'automations' | 'sources' | 'workflow' | 'workflowVersions' | 'newestWorkflows'>;
+    Pick<Definitions, 'automations' | 'sources' | 'workflow' | 'workflowVersions' | 'newestWorkflows' | 'profiles'>;
+  agents: Pick<AgentRegistry, 'agents'>;
 }
 
 export const handlePlan = router<PlanPorts, typeof planRoutes>(planRoutes, {
   async simulateWorkflow(ports, { caller, body }) {
     const { tenant } = caller;
     const { workflow, version } = await workflowOf(ports, caller, body);
-    const planned = await automationOf(ports, caller, body, workflow.name);
+    const named = await automationOf(ports, caller, body, workflow.name);
     try {
       const startable = body.save
-        ? await startableFor(ports, tenant, planned.automation, workflow.name, version)
+        ? await startableFor(ports, tenant, named.automation, workflow.name, version)
         : undefined;
-      const {
-        automation,
-        workspace,
-        inputs: from,
-      } = startable ? { ...startable, automation: startable.name } : planned;
+      const { automation, workspace, inputs: from } = startable ? { ...startable, automation: startable.name } : named;
       const sample = await sampleOf(ports, caller, automation, body);
       const { trigger: made, ...about } = await sampleTrigger({ tenant, expressions: ports.expressions }, sample);
       const simulated = body.save && sample.source !== 'manual';
       const trigger: Trigger = { ...made, ...(simulated && { simulated }), receivedAt: isoNow(ports.clock) };
       const inputs = { given: body.inputs, from };
-      const plan = await planRun(ports, { tenant, automation, workspace, workflow, version, trigger, inputs });
+      const planned = await planRun(ports, { tenant, automation, workspace, workflow, version, trigger, inputs });
+      const plan = await withCommandWarnings(ports, tenant, planned);
       if (!startable) return { status: 200, body: withinLimit(plan) };
       const expiresAt = later(plan.plannedAt, PLAN_VALID_MS);
       const stored = { automation: startable, trigger, ...about, savedBy: caller.person, expiresAt };
@@ -65,6 +65,16 @@ export const handlePlan = router<PlanPorts, typeof planRoutes>(planRoutes, {
     return { status: isNew ? 201 : 200, body: run };
   },
 });
+
+/** The fields of a proposed command are its input, with the values that the run would have. */
+async function withCommandWarnings(ports: PlanPorts, tenant: string, plan: Plan): Promise<Plan> {
+  const steps = plan.steps.flatMap((step) =>
+    step.kind === 'call' && step.reached && !step.provisional
+      ? [{ id: step.id, tool: step.tool, input: step.fields }]
+      : [],
+  );
+  return { ...plan, warnings: [...plan.warnings, ...(await commandWarnings(ports, tenant, steps))] };
+}
 
 /** A saved plan runs in the name of an automation of this workflow, or of the workflow itself. */
 async function startableFor(ports: PlanPorts, tenant: string, automation: string, name: string, version: number) {

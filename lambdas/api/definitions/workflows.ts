@@ -1,8 +1,10 @@
+import type { AgentRegistry } from '../../agents/agent-registry.ts';
 import { approverWarnings } from '../../approval/approver-warnings.ts';
 import { Problem } from '../../entry/http.ts';
 import { type Clock, type Ids, isoNow } from '../../entry/ports.ts';
 import type { Definitions, PublishedVersion } from '../../pipeline/definitions.ts';
 import { publishNextVersion } from '../../pipeline/publish-workflow.ts';
+import { commandWarnings } from '../../proposal/command-warnings.ts';
 import { readCallingWorkflow } from '../../workflow/called-versions.ts';
 import { triedWorkflow } from '../../workflow/checks/expression-limits.ts';
 import type { Expressions } from '../../workflow/expressions/expressions.ts';
@@ -13,7 +15,11 @@ import { type Paged, pageByPlace, readPage } from '../paging/paging.ts';
 import type { Handlers } from '../router.ts';
 
 export interface WorkflowsPorts extends Paged {
-  definitions: Pick<Definitions, 'workflow' | 'workflowVersions' | 'newestWorkflows' | 'publishWorkflow' | 'people'>;
+  definitions: Pick<
+    Definitions,
+    'workflow' | 'workflowVersions' | 'newestWorkflows' | 'publishWorkflow' | 'people' | 'profiles'
+  >;
+  agents: Pick<AgentRegistry, 'agents'>;
   clock: Clock;
   ids: Ids;
   expressions: Expressions;
@@ -62,7 +68,11 @@ export const workflowHandlers: Handlers<WorkflowsPorts, typeof workflowRoutes> =
       throw new Problem(409, 'CONFLICT', `others are publishing ${workflow.name} at the same time; try again`);
     }
     const people = await ports.definitions.people(tenant);
-    const warnings = approverWarnings(workflow, person, people, isoNow(ports.clock));
+    const steps = workflow.steps.map(({ id, tool, with: input }) => ({ id, tool, input }));
+    const warnings = [
+      ...approverWarnings(workflow, person, people, isoNow(ports.clock)),
+      ...(await commandWarnings(ports, tenant, steps)),
+    ];
     return { status: published.isNew ? 201 : 200, body: { name: workflow.name, version: published.version, warnings } };
   },
 
