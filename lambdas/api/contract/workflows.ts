@@ -20,11 +20,9 @@ WorkflowVersion.register(z.globalRegistry, { id: 'WorkflowVersion' });
 const PublishedWorkflow = z.object({
   name: z.string(),
   version: z.int(),
-  warnings: z
-    .array(z.string())
-    .meta({
-      description: 'Steps whose approval nobody could give now, and commands that no list allows or no agent could run',
-    }),
+  warnings: z.array(z.string()).meta({
+    description: 'Steps whose approval nobody could give now, and commands that no list allows or no agent could run',
+  }),
 });
 
 const FileProblem = z.object({ line: z.int(), path: z.string(), message: z.string() });
@@ -180,12 +178,10 @@ export const planRoutes = {
         outcome: z.enum(['runs', 'needs_approval', 'denied', 'fails']),
         steps: z.array(PlannedStep),
         writes: z.object({ planned: z.int(), max: z.int().nullable() }),
-        warnings: z
-          .array(z.string())
-          .meta({
-            description:
-              'Steps whose approval too few people can give, and commands that no list allows or no agent could run',
-          }),
+        warnings: z.array(z.string()).meta({
+          description:
+            'Steps whose approval too few people can give, and commands that no list allows or no agent could run',
+        }),
         plannedAt: Timestamp,
         planHash: z.string(),
         expiresAt: Timestamp.optional().meta({ description: 'Of a saved plan' }),
