@@ -3,9 +3,19 @@ import { type ReadRoute, useApi } from './api.ts';
 
 /** How often pages ask for news while they are visible. */
 const POLL_MS = 2_000;
+/** What every page asks for, e.g. the number in the header. */
+const BACKGROUND_POLL_MS = 10_000;
 
 /** What a page shows live: everything of the tenant, or one run. */
 export type Topic = 'tenant' | { run: string };
+
+interface LiveOptions {
+  topic: Topic;
+  enabled?: boolean;
+  /** Nothing changes any more. */
+  ended?: boolean;
+  background?: boolean;
+}
 
 /**
  * The response of a GET route, which stays current. Commits are the truth: a hint that something has changed only makes
@@ -14,7 +24,7 @@ export type Topic = 'tenant' | { run: string };
 export function useLive<Key extends ReadRoute>(
   key: Key,
   request: RequestFor<Key>,
-  { enabled = true, ended = false }: { topic: Topic; enabled?: boolean; ended?: boolean },
+  { enabled = true, ended = false, background = false }: LiveOptions,
 ) {
-  return useApi(key, request, { every: ended ? false : POLL_MS, enabled });
+  return useApi(key, request, { every: ended ? false : background ? BACKGROUND_POLL_MS : POLL_MS, enabled });
 }

@@ -13,14 +13,14 @@ export const RUN_COLUMNS: readonly TableProps.ColumnDefinition<RunSummary>[] = [
     id: 'title',
     header: 'Run',
     isRowHeader: true,
-    minWidth: 220,
+    minWidth: 200,
     cell: (run) => (
       <Link href={`/runs/${encodeURIComponent(run.runId)}`}>
         <UntrustedText text={titleOf(run)} max={90} />
       </Link>
     ),
   },
-  { id: 'status', header: 'Status', minWidth: 150, cell: ({ status }) => <RunStatusText status={status} /> },
+  { id: 'status', header: 'Status', minWidth: 140, cell: ({ status }) => <RunStatusText status={status} /> },
   {
     id: 'automation',
     header: 'Automation',
@@ -30,14 +30,14 @@ export const RUN_COLUMNS: readonly TableProps.ColumnDefinition<RunSummary>[] = [
   {
     id: 'subject',
     header: 'Subject',
-    minWidth: 120,
+    minWidth: 150,
     cell: ({ subject }) => (subject === null ? '–' : <UntrustedText text={subject} max={60} />),
   },
-  { id: 'age', header: 'Accepted', minWidth: 110, cell: ({ createdAt }) => <PointInTime at={createdAt} /> },
+  { id: 'age', header: 'Accepted', minWidth: 90, cell: ({ createdAt }) => <PointInTime at={createdAt} /> },
   {
     id: 'duration',
     header: 'Took',
-    minWidth: 90,
+    minWidth: 80,
     cell: ({ durationMs }) => (durationMs === null ? '–' : duration(durationMs)),
   },
   {
@@ -48,5 +48,10 @@ export const RUN_COLUMNS: readonly TableProps.ColumnDefinition<RunSummary>[] = [
       <UntrustedText text={assignee ?? request?.actor ?? trigger.source} max={40} />
     ),
   },
-  { id: 'error', header: 'Error', minWidth: 120, cell: ({ error }) => error?.code ?? '–' },
+  {
+    id: 'error',
+    header: 'Error',
+    minWidth: 150,
+    cell: ({ error }) => (error ? <span className="code">{error.code}</span> : '–'),
+  },
 ];

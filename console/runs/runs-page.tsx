@@ -8,7 +8,8 @@ import { SampleEvents } from '../inbox/sample-events.tsx';
 import { Page } from '../parts/page.tsx';
 import { EmptyState, Problem } from '../parts/problem.tsx';
 import { useKeys } from '../shell/keyboard.ts';
-import { RUN_COLUMNS, titleOf } from './run-columns.tsx';
+import { BulkActions } from './bulk-actions.tsx';
+import { RUN_COLUMNS } from './run-columns.tsx';
 import {
   FILTER_PROPERTIES,
   filterOf,
@@ -39,11 +40,15 @@ export default function RunsPage() {
   );
   const runs = list.data?.runs ?? [];
   const [row, setRow] = useState(-1);
+  // Enter then opens the row.
+  const move = (to: number) => {
+    setRow(to);
+    document.querySelectorAll<HTMLElement>('.runs-table tbody tr a')[to]?.focus();
+  };
   useKeys({
     '/': () => document.querySelector<HTMLInputElement>('.runs-filter input')?.focus(),
-    j: () => setRow(Math.min(row + 1, runs.length - 1)),
-    k: () => setRow(Math.max(row - 1, 0)),
-    Enter: runs[row] && (() => go(`/runs/${runs[row]?.runId}`)),
+    j: () => move(Math.min(row + 1, runs.length - 1)),
+    k: () => move(Math.max(row - 1, 0)),
   });
   const show = (next: RunQuery) => go(`/runs?${searchOf(next)}`);
 
@@ -74,40 +79,34 @@ export default function RunsPage() {
           i18nStrings={FILTER_TEXTS}
         />
       </div>
-      <Table
-        variant="embedded"
-        items={runs}
-        trackBy="runId"
-        columnDefinitions={RUN_COLUMNS}
-        loading={list.isPending}
-        loadingText="Loading runs"
-        wrapLines
-        stickyHeader={false}
-        selectionType="single"
-        selectedItems={runs[row] ? [runs[row]] : []}
-        onSelectionChange={({ detail }) =>
-          setRow(runs.findIndex(({ runId }) => runId === detail.selectedItems[0]?.runId))
-        }
-        ariaLabels={{
-          tableLabel: 'Runs',
-          selectionGroupLabel: 'Rows',
-          itemSelectionLabel: (_selected, run) => `Select ${titleOf(run)}`,
-        }}
-        empty={
-          search === '' ? (
-            <EmptyState title="There are no runs yet" action={<SampleEvents />}>
-              A webhook, a schedule, the API or “Run now” starts a run.
-            </EmptyState>
-          ) : (
-            <EmptyState
-              title="No run matches this filter"
-              action={<Button onClick={() => show({})}>Clear the filter</Button>}
-            >
-              {list.data?.searchedBackTo !== undefined && 'Older runs may match: show the next page.'}
-            </EmptyState>
-          )
-        }
-      />
+      <BulkActions filter={filter} key={search} />
+      <div className="runs-table">
+        <Table
+          variant="embedded"
+          items={runs}
+          trackBy="runId"
+          columnDefinitions={RUN_COLUMNS}
+          loading={list.isPending}
+          loadingText="Loading runs"
+          wrapLines
+          stickyHeader={false}
+          ariaLabels={{ tableLabel: 'Runs' }}
+          empty={
+            search === '' ? (
+              <EmptyState title="There are no runs yet" action={<SampleEvents />}>
+                A webhook, a schedule, the API or “Run now” starts a run.
+              </EmptyState>
+            ) : (
+              <EmptyState
+                title="No run matches this filter"
+                action={<Button onClick={() => show({})}>Clear the filter</Button>}
+              >
+                {list.data?.searchedBackTo !== undefined && 'Older runs may match: show the next page.'}
+              </EmptyState>
+            )
+          }
+        />
+      </div>
       <div className="pager">
         <Button disabled={cursors.length === 0} onClick={() => setCursors(cursors.slice(0, -1))}>
           Newer

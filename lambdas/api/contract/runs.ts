@@ -251,7 +251,24 @@ const StopRequest = z.object({
   at: Timestamp,
 });
 
+const RUN_ACTIONS = [
+  ...(['retry', 'resume', 'signal', 'pause', 'cancel', 'rollback'] as const),
+  ...(['resolve', 'rerun', 'replay', 'assign', 'release'] as const),
+] as const;
+
+const RunAction = z.object({
+  action: z.enum(RUN_ACTIONS).meta({ description: 'The last part of the path of its route' }),
+  effect: z.string().meta({ description: 'What it does' }),
+  may: z.boolean(),
+  why: z.string().optional().meta({ description: 'Why the caller may not, or cannot now' }),
+  about: z.string().optional().meta({ description: 'The step to retry, or the signal that is waited for' }),
+  command: z.string().meta({ description: 'The same on the command line' }),
+});
+RunAction.register(z.globalRegistry, { id: 'RunAction' });
+export type RunAction = z.infer<typeof RunAction>;
+
 export const RunDetail = RunSummary.extend({
+  actions: z.array(RunAction).meta({ description: 'What can be done with the run now, by the caller or by others' }),
   enrichment: z
     .object({
       title: z.string(),

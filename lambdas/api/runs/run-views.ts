@@ -2,7 +2,9 @@ import type { Commit } from '../../run/commit.ts';
 import { isTerminal, type Run } from '../../run/run.ts';
 import type { EvidenceRecord, Rerun } from '../../run/run-store.ts';
 import type { Step } from '../../run/step.ts';
+import type { Caller } from '../authorizer/caller.ts';
 import type { RunDetail, RunSummary } from '../contract/runs.ts';
+import { runActions } from './run-actions.ts';
 import type { StepPage } from './run-steps.ts';
 
 export function runSummary(run: Run): RunSummary {
@@ -39,12 +41,14 @@ export interface LoadedRun {
   commits: Commit[];
   evidence: EvidenceRecord | undefined;
   reruns: Rerun[];
+  caller: Caller;
 }
 
-export function runDetail({ run, rows, page, commits, evidence, reruns }: LoadedRun): RunDetail {
+export function runDetail({ run, rows, page, commits, evidence, reruns, caller }: LoadedRun): RunDetail {
   const last = commits.at(-1)?.seq ?? 0;
   return {
     ...runSummary(run),
+    actions: runActions({ run, rows, isSealed: evidence !== undefined }, caller),
     enrichment: run.enrichment ?? null,
     inputs: run.inputs ?? null,
     deadlineAt: run.deadlineAt,

@@ -61,7 +61,8 @@ export const handleRuns = router<RunsPorts, typeof routes>(routes, {
     };
   },
 
-  async getRun(ports, { caller: { tenant }, params }) {
+  async getRun(ports, { caller, params }) {
+    const { tenant } = caller;
     const { run, shown, commits } = await loadWithSteps(ports, tenant, params.id);
     const [page, evidence, reruns] = await Promise.all([
       readSteps(ports, shown, { limit: PAGE_MAX }),
@@ -69,7 +70,10 @@ export const handleRuns = router<RunsPorts, typeof routes>(routes, {
       ports.runs.reruns(tenant, run.runId, RERUNS_SHOWN_MAX),
     ]);
     const fitting = cutCommits(commits, COMMITS_MAX_BYTES);
-    return { status: 200, body: runDetail({ run, rows: shown.rows, page, commits: fitting, evidence, reruns }) };
+    return {
+      status: 200,
+      body: runDetail({ run, rows: shown.rows, page, commits: fitting, evidence, reruns, caller }),
+    };
   },
 
   async listRunEvents(ports, { caller: { tenant }, params, query: { since, limit } }) {

@@ -1,0 +1,36 @@
+import Alert from '@cloudscape-design/components/alert';
+import type { Step, WholeRun } from '../data/run.ts';
+import { UntrustedText } from '../parts/untrusted-text.tsx';
+import { Value } from './value.tsx';
+
+/** Where a failed run opens: the error, what the step was given, what the target returned, and what to do. */
+export function Cause({ whole: { run, receipts }, step }: { whole: WholeRun; step: Step }) {
+  const error = 'error' in step ? step.error : run.error;
+  const receipt = receipts.find(({ key }) => 'receiptKey' in step && key === step.receiptKey);
+  const open = run.actions.filter(({ may }) => may).map(({ action }) => action);
+  return (
+    <Alert
+      type={step.status === 'failed_terminal' ? 'error' : 'warning'}
+      header={`Step ${step.id} failed: ${error?.code}`}
+    >
+      <p>
+        <UntrustedText text={error?.message ?? ''} lines="many" max={1_000} />
+      </p>
+      {'input' in step && step.input !== undefined && <Value label="It was given" value={step.input} isOpen={false} />}
+      {receipt && 'response' in receipt && (
+        <Value label="The target returned" value={receipt.response} isOpen={false} />
+      )}
+      {receipt?.outcome === 'unknown' && (
+        <p>
+          <b>Nobody knows whether the write was made.</b> Check <UntrustedText text={receipt.target} max={200} />, then
+          resolve the run.
+        </p>
+      )}
+      <p>
+        {open.length > 0
+          ? `You can: ${open.join(', ')}. The buttons are under “What you can do”.`
+          : 'You cannot do anything about it with your role.'}
+      </p>
+    </Alert>
+  );
+}

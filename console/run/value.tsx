@@ -1,0 +1,16 @@
+import { UntrustedText } from '../parts/untrusted-text.tsx';
+
+const SHOWN_MAX_CHARACTERS = 4_000;
+
+/** A JSON value, folded or not. Text stays text. */
+export function Value({ label, value, isOpen = true }: { label: string; value: unknown; isOpen?: boolean }) {
+  const text = typeof value === 'string' ? value : (JSON.stringify(value, null, 2) ?? 'nothing');
+  return (
+    <details open={isOpen} className="folded">
+      <summary>{label}</summary>
+      <pre className="value">
+        <UntrustedText text={text} lines="many" max={SHOWN_MAX_CHARACTERS} />
+      </pre>
+    </details>
+  );
+}
