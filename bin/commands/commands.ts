@@ -120,7 +120,7 @@ const MODULES: readonly CommandModule[] = [
   { names: ['policy publish'], load: async () => (await import('./policy/publish.ts')).policyPublish },
   { names: ['evidence get'], load: async () => (await import('./evidence/get.ts')).evidenceGet },
   {
-    names: ['evidence verify', 'evidence show', 'evidence html', 'evidence audit'],
+    names: ['evidence verify', 'evidence show', 'evidence html', 'evidence open', 'evidence audit'],
     load: async () => (await import('./evidence/checks.ts')).evidenceChecks,
   },
   {

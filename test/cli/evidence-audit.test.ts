@@ -32,6 +32,8 @@ beforeEach(async () => {
     await days.store.putOnce(`evidence/acme/${runId}/bundle.dsse.json`, envelope, 'application/json');
     await days.seal(runId);
   }
+  days.goTo('2026-01-05T00:20:00.000Z');
+  await days.list();
   days.goTo('2026-01-05T10:00:00.000Z');
   await days.close();
   for (const path of days.store.keys()) write(path, days.store.peek(path) ?? '');
@@ -137,6 +139,7 @@ describe('countersign evidence audit', () => {
           days: ['2026-01-02', '2026-01-03', '2026-01-04'],
           confirmed: 2,
           pending: [],
+          open: [],
           findings: [{ about: 'run_00000002', problem: expect.stringContaining('is deleted') }],
         },
       ],

@@ -23,7 +23,10 @@ export const checkAcceptedEnvelope = (
   { document, envelope }: { document: Buffer; envelope: Buffer | undefined },
   keys: readonly TrustedKey[],
 ): string | undefined =>
-  checkSignedDay(WHAT, dayOf(list.until), acceptedListClaim(list, sha256Hex(document)), envelope, keys);
+  checkSignedDay(WHAT, lastDayOf(list), acceptedListClaim(list, sha256Hex(document)), envelope, keys);
+
+/** `until` is not part of the list, so a list up to midnight is of the day before. */
+const lastDayOf = ({ until }: AcceptedList) => dayOf(new Date(Date.parse(until) - 1).toISOString());
 
 /** Where a run's chain of commits ended when a list was written. */
 export interface AnchoredHead {
