@@ -23,7 +23,7 @@ import { fail, PROBES_MAX, settleReceipt, succeed } from '../run-changes/step-en
 import { ownReceipt } from '../run-changes/step-receipt.ts';
 import { startReadySteps, startStep } from './2-start-ready-steps.ts';
 import { claimStep, isOpenWrite } from './4-claim-step.ts';
-import { endAssignment } from './agent/end-assignment.ts';
+import { endAssignment, isRenewed } from './agent/end-assignment.ts';
 import { startRun } from './start-run.ts';
 import type { ClaimedStep, Claims, Worker } from './worker.ts';
 
@@ -108,8 +108,9 @@ async function resume(
   draft: RunDraft,
   step: RunningStep | RetryableStep,
 ): Promise<ClaimedStep | undefined> {
-  if (step.status === 'running' && isAgentTool(step.tool) && (await endAssignment(worker, state, draft, step))) {
-    return undefined;
+  if (step.status === 'running' && isAgentTool(step.tool)) {
+    if (await isRenewed(worker, draft, step)) return undefined;
+    if (await endAssignment(worker, state, draft, step)) return undefined;
   }
   if (state.run.stopRequest) return setAside(worker, draft, step);
   if (step.input === undefined) return startStep(worker, state, draft, step.index);

@@ -3,6 +3,7 @@ import { reversalOfCommand } from '../../connectors/agent/command.ts';
 import { findOperation } from '../../connectors/registry.ts';
 import { lostOutputEntry } from '../../outbox/outbox.ts';
 import { recordedError } from '../../run/errors.ts';
+import { hasExpired } from '../../run/lease.ts';
 import type { Reversal } from '../../run/receipt.ts';
 import type { RunDraft } from '../../run/run-draft.ts';
 import type { RunningStep } from '../../run/step.ts';
@@ -10,8 +11,22 @@ import type { RunState } from '../../run-changes/run-changer.ts';
 import { ownReceipt } from '../../run-changes/step-receipt.ts';
 import type { StepOutcome } from '../5-executor.ts';
 import { settleOutcome } from '../7-settle-outcome.ts';
+import { watchLease } from '../watch-lease.ts';
 import type { Worker } from '../worker.ts';
 import { countAssignment } from './count-assignment.ts';
+
+/**
+ * True if the agent has renewed its lease since the state was read. A renewal changes only the row of the step, so that a
+ * slow worker would not notice it, and would declare an agent lost that runs the command.
+ */
+export async function isRenewed(worker: Worker, draft: RunDraft, step: RunningStep): Promise<boolean> {
+  const { tenant, runId } = draft.run;
+  const now = (await worker.runs.load(tenant, runId))?.steps.find(({ index }) => index === step.index);
+  if (now?.status !== 'running' || now.leaseVersion !== step.leaseVersion || hasExpired(now.lease, draft.at))
+    return false;
+  await watchLease(worker, draft.run, now);
+  return true;
+}
 
 /**
  * The lease of a step that an agent performs has ended. If the agent has not acknowledged it, it has not run the command

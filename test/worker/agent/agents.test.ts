@@ -232,6 +232,28 @@ describe('a command that runs', () => {
     expect(shop.assignments()).toMatchObject([{ status: 'lost' }]);
   });
 
+  it('is not lost if its agent renews the lease after a slow worker has read it', async () => {
+    const message = await shop.start(workflow());
+    const statement = await one.take();
+    shop.clock.advance(29_000);
+    const load = shop.runs.load.bind(shop.runs);
+    let isFirst = true;
+    shop.runs.load = async (...args) => {
+      const read = await load(...args);
+      if (!isFirst) return read;
+      isFirst = false;
+      await one.sync([statement]);
+      shop.clock.advance(2_000);
+      return read;
+    };
+    await shop.work(message);
+    shop.runs.load = load;
+    expect(await step(message)).toMatchObject({ status: 'running', leaseVersion: 1 });
+    await shop.pass(10, [one, statement]);
+    expect(await one.complete(statement)).toEqual({ result: 'accepted' });
+    expect((await shop.finish(message)).run.status).toBe('succeeded');
+  });
+
   it('that is lost has an outbox entry that stores its output, after the agent had 10 minutes to send the rest', async () => {
     const message = await shop.start(workflow());
     await one.take();
