@@ -83,6 +83,7 @@ function settings(entryPoints: Record<string, string>, outdir: string, target = 
     target,
     format: 'esm',
     mainFields: ['module', 'main'],
+    alias: { 'node:http': './lambdas/entry/node-http.ts' },
     minify: true,
     // Logs and error handling use the names of classes.
     keepNames: true,
