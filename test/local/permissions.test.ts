@@ -16,7 +16,7 @@ import { HOST_CREDENTIALS } from '../../local/aws/aws-endpoint.ts';
 import { LOCAL_SLACK_SIGNING_SECRET } from '../../local/host/seed.ts';
 import { TEAM } from '../../local/simulators/slack/workspace.ts';
 import type { Assembly } from '../../local/template/synthesize.ts';
-import { ask, enrolledAgent, publishCommand, startCommand } from './agent-story.ts';
+import { ask, enrolledAgent, publishCommand, type StoryAgent, startCommand } from './agent-story.ts';
 import { Approvers, SLACK } from './approvers.ts';
 import { publish } from './definitions.ts';
 import { incident } from './deliveries.ts';
@@ -230,13 +230,32 @@ async function commandsOfAgents(): Promise<void> {
   await host.advance(60_000);
   await host.sweep();
   await host.idle();
-  await host.advance(8 * 24 * 3_600_000);
+  await host.advance(8 * DAY_MS);
   await ask(host, 'GET', `/runs/${later}/steps/restart/output?since=0`);
+  await agent.registerAgain();
+  await ask(host, 'POST', '/workflows/simulate', { body: { workflow: { name: 'uptime' } } });
+  // The second execution repeats the workflow of the last run about the ticket.
+  for (const runbook of [{ runbook_id: 'uptime' }, {}]) {
+    await ask(host, 'POST', '/executions', { body: { ticket_id: 'INC0001', ...runbook } });
+    await agent.complete(await agent.take(), 0);
+  }
+  await lostAgent(agent);
   await agent.registerAgain();
   await ask(host, 'POST', '/agents/one/drain', { body: { reason: 'patches' } });
   await agent.sync();
   await ask(host, 'POST', '/agents/one/resume');
   await ask(host, 'DELETE', '/agents/one');
+}
+
+/** Its output is stored some minutes later. */
+async function lostAgent(agent: StoryAgent): Promise<void> {
+  await startCommand(host);
+  await agent.print(await agent.take(), 0, 'the last words\n');
+  for (const ms of [61_000, 11 * 60_000, 61_000]) {
+    await host.advance(ms);
+    await host.sweep();
+    await host.idle();
+  }
 }
 
 async function actionsOnManyRuns(): Promise<void> {
@@ -368,11 +387,13 @@ async function evidenceTaken(): Promise<void> {
   await host.request('GET', '/.well-known/countersign-keys.json');
   await host.api(`/runs/${runId}/evidence`);
   await host.api(`/runs/${runId}/evidence/bundle.json`);
-  // A closer that crashed before it recorded its signature finds that signature in the next invocation.
+  await host.api(`/runs/${runId}/evidence/values.json`);
+  // An invocation that crashed before it recorded its first signature, its second row, finds it in the next invocation.
   await host.fault({
     function: 'EvidenceLogCloseDays',
     service: 'dynamodb',
     operation: 'PutItem',
+    nth: 2,
     kind: 'crash_before',
   });
   await host.advance(DAY_MS);
