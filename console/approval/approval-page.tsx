@@ -34,14 +34,19 @@ export default function ApprovalPage({ id }: { id: string }) {
   const approval = isCurrent ? now : seen;
   const hasChanged = !isCurrent;
   const showNow = () => setSeen(now);
-  return <ApprovalView approval={approval} hasChanged={hasChanged} onShowNow={showNow} onDecided={() => refetch()} />;
+  // Who has changed the write knows the new version.
+  const onDecided = async (hasEdited: boolean) => {
+    const { data } = await refetch();
+    if (hasEdited) setSeen(data);
+  };
+  return <ApprovalView approval={approval} hasChanged={hasChanged} onShowNow={showNow} onDecided={onDecided} />;
 }
 
 interface ViewProps {
   approval: ShownApproval;
   hasChanged: boolean;
   onShowNow: () => void;
-  onDecided: () => void;
+  onDecided: (hasEdited: boolean) => void;
 }
 
 function ApprovalView({ approval, hasChanged, onShowNow, onDecided }: ViewProps) {
@@ -107,7 +112,7 @@ function ApprovalView({ approval, hasChanged, onShowNow, onDecided }: ViewProps)
             </Container>
           )}
           <Container header={<Header variant="h2">Identifiers</Header>}>
-            <dl className="facts-list">
+            <dl className="id-list">
               <dt>Run</dt>
               <dd>
                 <Link href={`/runs/${encodeURIComponent(runId)}`}>Open the run</Link>{' '}

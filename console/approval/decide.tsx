@@ -29,7 +29,7 @@ const DONE = {
 interface DecideProps {
   approval: ShownApproval;
   hasChanged: boolean;
-  onDecided: () => void;
+  onDecided: (hasEdited: boolean) => void;
 }
 
 /** Approve, reject with a reason, or edit. People who may not read why not. */
@@ -56,17 +56,19 @@ export function Decide({ approval, hasChanged, onDecided }: DecideProps) {
   });
   const send = async (decision: Decision) => {
     setIsSending(true);
+    let hasEdited = false;
     try {
       const result = await call('POST /api/v1/approvals/{id}/decision', { params: { id: approvalId }, body: decision });
       const missing = result.missing ? ` ${result.missing} more must approve.` : '';
       notify('success', `${DONE[result.outcome]}${missing}`);
+      hasEdited = result.outcome === 'edited';
       clearDraft();
       await queries.invalidateQueries();
     } catch (error) {
       setProblem(problemText(error));
     }
     setIsSending(false);
-    onDecided();
+    onDecided(hasEdited);
   };
 
   if (!isOpen(approval)) return null;

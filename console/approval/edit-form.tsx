@@ -67,7 +67,7 @@ export function EditForm({ approval, isSending, onSave, onBack }: EditFormProps)
 }
 
 function descriptionOf({ reference, choices, type }: Editable): string | undefined {
-  if (reference) return choices.length > 0 ? 'Choose a name, or type another name or id' : 'A name or an id';
+  if (reference) return choices.length > 0 ? 'Choose a name, or type the id of another record' : 'The id of a record';
   return type === 'json' ? 'JSON' : undefined;
 }
 

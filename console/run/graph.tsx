@@ -37,7 +37,8 @@ export default function StepGraph({ whole: { run, steps }, selected, onSelect }:
   if (steps.length > NODES_MAX)
     return <p>This run has {steps.length} steps, too many for a drawing. The list shows them.</p>;
   return (
-    <div className="graph-box">
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: people scroll it with the keyboard
+    <section className="graph-box" tabIndex={0} aria-label="Graph">
       <svg
         width={placed.width}
         height={placed.height}
@@ -71,7 +72,7 @@ export default function StepGraph({ whole: { run, steps }, selected, onSelect }:
           );
         })}
       </svg>
-    </div>
+    </section>
   );
 }
 

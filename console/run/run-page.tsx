@@ -121,7 +121,7 @@ function RunFacts({ whole: { run } }: { whole: WholeRun }) {
 
 function TriggerAndEvidence({ whole: { run } }: { whole: WholeRun }) {
   return (
-    <dl className="facts-list">
+    <dl className="id-list">
       <dt>Run</dt>
       <dd>
         <Copyable text={run.runId} label="the run" />

@@ -85,7 +85,7 @@ function ReceiptView({ receipt }: { receipt: Receipt }) {
       <h3>
         {receipt.effect === 'read' ? 'Read' : 'Receipt of the write'}: {receipt.outcome}
       </h3>
-      <dl className="facts-list">
+      <dl className="id-list">
         <dt>Target</dt>
         <dd>
           <Copyable text={receipt.target} label="the target" />

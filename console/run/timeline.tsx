@@ -46,7 +46,8 @@ export function Timeline({ whole: { run, steps, approvals }, selected, onSelect 
           </span>
         ))}
       </p>
-      <div className="timeline-box">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: people scroll it with the keyboard */}
+      <section className="timeline-box" tabIndex={0} aria-label="Timeline">
         <svg
           ref={box}
           viewBox={`0 0 ${WIDTH_PX} ${height}`}
@@ -99,7 +100,7 @@ export function Timeline({ whole: { run, steps, approvals }, selected, onSelect 
             </g>
           ))}
         </svg>
-      </div>
+      </section>
     </div>
   );
 }
