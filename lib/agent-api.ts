@@ -5,6 +5,7 @@ import type { FunctionBundles } from './bundle-functions.ts';
 import type { EvidenceBucket } from './evidence/evidence-bucket.ts';
 import type { CountersignHttpApi } from './http-api.ts';
 import type { ListCursors } from './list-cursors.ts';
+import type { LiveFeed } from './live-feed.ts';
 import { NodeFunction, seconds } from './node-function.ts';
 import type { RunTable } from './run-table.ts';
 import type { StageConfig } from './stage-config.ts';
@@ -22,6 +23,7 @@ interface AgentApiProps {
   runTable: RunTable;
   evidence: EvidenceBucket;
   worker: Worker;
+  liveFeed: LiveFeed | undefined;
 }
 
 /**
@@ -71,7 +73,7 @@ export class AgentApi extends Construct {
   }
 
   /** Has a route for everybody, so it can create agents only from a token, and change nothing else. */
-  #enrol({ bundles, httpApi, runTable, evidence }: AgentApiProps): void {
+  #enrol({ bundles, httpApi, runTable, evidence, liveFeed }: AgentApiProps): void {
     const introduce = evidence.keys.length > 1 ? this.#introduce(bundles, evidence) : undefined;
     const enrol = new NodeFunction(this, 'Enrol', {
       bundles,
@@ -82,6 +84,7 @@ export class AgentApi extends Construct {
         RUN_TABLE: runTable.table.tableName,
         EVIDENCE_KEYS: evidence.signing.EVIDENCE_KEYS,
         ...(introduce && { INTRODUCE_FUNCTION: introduce.functionName }),
+        ...(liveFeed && { LIVE_URL: liveFeed.url }),
       },
       timeout: API_TIMEOUT,
     });

@@ -13,6 +13,7 @@ import { PolicyStatement, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import { FilterPattern, MetricFilter } from 'aws-cdk-lib/aws-logs';
 import { type ITopic, Topic } from 'aws-cdk-lib/aws-sns';
 import { EmailSubscription } from 'aws-cdk-lib/aws-sns-subscriptions';
+import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { type MetricName, metricNamespace } from '../lambdas/entry/metrics.ts';
 import type { NodeFunction } from './node-function.ts';
@@ -26,6 +27,9 @@ const SILENT_FOR = Duration.minutes(15);
  * and than five failed deliveries take.
  */
 const MESSAGE_AGE_MAX = Duration.minutes(20);
+
+/** Events that arrive later are of no use: clients have read them over the API. */
+const STREAM_AGE_MAX = Duration.minutes(1);
 
 /** The alarms of the stage. The description of each names a heading of the RUNBOOK. */
 export class Alarms extends Construct {
@@ -41,7 +45,20 @@ export class Alarms extends Construct {
   }
 
   deadLetters(id: string, { deadLetters }: WorkQueue): void {
-    this.#whenAny(id, deadLetters.metricApproximateNumberOfMessagesVisible(), 'Messages in a dead-letter queue');
+    this.messagesIn(id, deadLetters, 'Messages in a dead-letter queue');
+  }
+
+  messagesIn(id: string, queue: Queue, runbookHeading: string): void {
+    this.#whenAny(id, queue.metricApproximateNumberOfMessagesVisible(), runbookHeading);
+  }
+
+  /** The consumer of a stream reads rows long after they were written. */
+  behind(id: string, consumer: NodeFunction, runbookHeading: string): void {
+    this.#alarm(id, runbookHeading, {
+      metric: consumer.metric('IteratorAge', { statistic: 'max', period: Duration.minutes(1) }),
+      threshold: STREAM_AGE_MAX.toMilliseconds(),
+      evaluationPeriods: 3,
+    });
   }
 
   /** Messages that their consumer should have received long ago. */

@@ -5,6 +5,9 @@ import {
   type HttpRouteIntegrationConfig,
   IntegrationCredentials,
   PayloadFormatVersion,
+  WebSocketIntegrationType,
+  WebSocketRouteIntegration,
+  type WebSocketRouteIntegrationConfig,
 } from 'aws-cdk-lib/aws-apigatewayv2';
 import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import type { Construct } from 'constructs';
@@ -44,6 +47,28 @@ export class InvokeIntegration extends HttpRouteIntegration {
       uri: this.#handler.functionArn,
       payloadFormatVersion: PayloadFormatVersion.VERSION_2_0,
       credentials: IntegrationCredentials.fromRole(this.#role),
+    };
+  }
+}
+
+/** Passes what happens on the connections of a WebSocket API to a function, which API Gateway invokes with the role. */
+export class InvokeSocketIntegration extends WebSocketRouteIntegration {
+  readonly #handler: NodeFunction;
+  readonly #role: InvokeRole;
+
+  constructor(id: string, handler: NodeFunction, role: InvokeRole) {
+    super(id);
+    this.#handler = handler;
+    this.#role = role;
+    role.allow(handler);
+  }
+
+  bind(): WebSocketRouteIntegrationConfig {
+    const { partition, region } = Stack.of(this.#handler);
+    return {
+      type: WebSocketIntegrationType.AWS_PROXY,
+      uri: `arn:${partition}:apigateway:${region}:lambda:path/2015-03-31/functions/${this.#handler.functionArn}/invocations`,
+      credentialsRole: this.#role,
     };
   }
 }

@@ -1,5 +1,5 @@
 import { RemovalPolicy, Validations } from 'aws-cdk-lib';
-import { AttributeType, Billing, ProjectionType, TableV2 } from 'aws-cdk-lib/aws-dynamodb';
+import { AttributeType, Billing, ProjectionType, StreamViewType, TableV2 } from 'aws-cdk-lib/aws-dynamodb';
 import { Construct } from 'constructs';
 import { INDEXES, type RowKind, TTL_ATTRIBUTE } from '../lambdas/run/dynamo/dynamo-keys.ts';
 import type { NodeFunction } from './node-function.ts';
@@ -12,7 +12,7 @@ type Index = keyof typeof INDEXES;
 export class RunTable extends Construct {
   readonly table: TableV2;
 
-  constructor(scope: Construct, id: string, { kind }: StageConfig) {
+  constructor(scope: Construct, id: string, { kind, liveFeed }: StageConfig) {
     super(scope, id);
     const prod = kind === 'prod';
     this.table = new TableV2(this, 'Table', {
@@ -26,6 +26,7 @@ export class RunTable extends Construct {
         // Keys only: readers read the row itself, and commits do not pay for copies of their rows.
         projectionType: ProjectionType.KEYS_ONLY,
       })),
+      ...(liveFeed && { dynamoStream: StreamViewType.NEW_IMAGE }),
       timeToLiveAttribute: TTL_ATTRIBUTE,
       deletionProtection: prod,
       pointInTimeRecoverySpecification: { pointInTimeRecoveryEnabled: prod },
@@ -37,6 +38,13 @@ export class RunTable extends Construct {
         reason: 'Only prod stages need point-in-time recovery; the data of other stages can be created again.',
       });
     }
+  }
+
+  /** The ARN of the stream of new rows, which exists with the live feed. */
+  get stream(): string {
+    const { tableStreamArn } = this.table;
+    if (tableStreamArn === undefined) throw new Error('the table has a stream only with the live feed');
+    return tableStreamArn;
   }
 
   /** Allows actions on these kinds of rows only: the permission includes the prefix of the partition key. */

@@ -19,6 +19,7 @@ import { EvidenceLog } from './evidence/evidence-log.ts';
 import { CountersignHttpApi } from './http-api.ts';
 import { Intake } from './intake.ts';
 import { ListCursors } from './list-cursors.ts';
+import { LiveFeed } from './live-feed.ts';
 import { type NodeFunction, seconds } from './node-function.ts';
 import { PolicyApi } from './policy-api.ts';
 import { RunTable } from './run-table.ts';
@@ -47,6 +48,7 @@ interface Watched {
   evidence: EvidenceBucket;
   evidenceLog: EvidenceLog;
   sweeper: NodeFunction;
+  liveFeed: LiveFeed | undefined;
   queues: { steps: WorkQueue; evidence: WorkQueue; approvals: WorkQueue };
 }
 
@@ -65,6 +67,9 @@ export class CountersignStack extends Stack {
     const stepQueue = new WorkQueue(this, 'StepQueue', { consumerTimeout: seconds(WORKER_TIMEOUT_MS / 1000) });
     const sealQueue = new WorkQueue(this, 'SealQueue', { consumerTimeout: SEAL_TIMEOUT });
     const shared = { bundles, config, runTable };
+
+    // New commits and output reach the people who watch them, over a WebSocket.
+    const liveFeed = config.liveFeed ? new LiveFeed(this, 'LiveFeed', shared) : undefined;
 
     // A signed webhook arrives and starts runs, in one transaction.
     // This id stays: another one would replace the cursor secret and the authorizer.
@@ -101,7 +106,15 @@ export class CountersignStack extends Stack {
     // of evidence also signs the commands that the worker assigns to agents.
     const evidence = new EvidenceBucket(this, 'EvidenceVault', { ...shared, sealQueue });
     const workerQueues = { stepQueue, sealQueue };
-    const worker = new Worker(this, 'Worker', { ...shared, ...targets, ...workerQueues, approvals, httpApi, evidence });
+    const worker = new Worker(this, 'Worker', {
+      ...shared,
+      ...targets,
+      ...workerQueues,
+      approvals,
+      httpApi,
+      evidence,
+      liveFeed,
+    });
     const evidenceLog = new EvidenceLog(this, 'EvidenceLog', { ...shared, httpApi, evidence });
     if (config.stage !== LOCAL_STAGE) new EvidenceKeyOutputs(this, 'EvidenceKeyOutputs', { bundles, evidence });
 
@@ -112,7 +125,7 @@ export class CountersignStack extends Stack {
     const slack = new Slack(this, 'Slack', { ...shared, httpApi, worker, webhookSecrets, messagingSecrets });
     const queues = { steps: stepQueue, evidence: sealQueue, approvals: approvals.queue };
     new Api(this, 'Api', { ...shared, httpApi, cursors, worker, evidence, queues, stepQueue });
-    new AccessApi(this, 'AccessApi', { ...shared, httpApi, cursors });
+    new AccessApi(this, 'AccessApi', { ...shared, httpApi, cursors, liveFeed });
     const { planSecrets } = new DefinitionsApi(this, 'DefinitionsApi', { ...shared, httpApi, cursors, stepQueue });
     new PolicyApi(this, 'PolicyApi', { ...shared, httpApi, cursors });
     const secrets = [webhookSecrets, messagingSecrets, connectionSecrets, planSecrets];
@@ -120,20 +133,32 @@ export class CountersignStack extends Stack {
     new EvidenceApi(this, 'EvidenceApi', { ...shared, httpApi, evidence });
 
     // Agents run commands in the networks of customers: they fetch assignments, and report output and results.
-    const agentApi = new AgentApi(this, 'AgentApi', { ...shared, httpApi, cursors, evidence, worker });
+    const agentApi = new AgentApi(this, 'AgentApi', { ...shared, httpApi, cursors, evidence, worker, liveFeed });
 
     // People work in the console, which is in front of the same HTTP API.
     const { accessLogs } = evidence;
     if (config.console) new ConsoleSite(this, 'Console', { bundles, config, httpApi, accessLogs });
 
     const evidenceParts = { evidence, evidenceLog };
-    this.#addAlarms({ config, httpApi, intake, slack, worker, agentApi, approvals, ...evidenceParts, sweeper, queues });
+    this.#addAlarms({
+      config,
+      httpApi,
+      intake,
+      slack,
+      worker,
+      agentApi,
+      approvals,
+      ...evidenceParts,
+      sweeper,
+      queues,
+      liveFeed,
+    });
     new CfnOutput(this, 'Url', { value: httpApi.api.apiEndpoint });
   }
 
   #addAlarms(watched: Watched): void {
     const { config, httpApi, intake, slack, worker, agentApi, approvals, evidence, evidenceLog } = watched;
-    const { sweeper, queues } = watched;
+    const { sweeper, queues, liveFeed } = watched;
     const alarms = new Alarms(this, 'Alarms', config);
     const { github, servicenow, generic } = intake;
     const intakeFunctions = { github, servicenow, generic, slack: slack.interactivity };
@@ -168,6 +193,10 @@ export class CountersignStack extends Stack {
     alarms.silent('SweeperSilent', sweeper, 'The sweeper does not sweep');
     alarms.loggedError('EvidenceRefused', evidence.seal, 'CHAIN_BROKEN', 'A run is not sealed');
     alarms.loggedError('RulesBroken', evidence.seal, 'RULES_BROKEN', 'A run broke a rule');
+    if (liveFeed) {
+      alarms.behind('LiveFeedBehind', liveFeed.fanOut, 'The live feed is behind');
+      alarms.messagesIn('LiveFeedLost', liveFeed.lost, 'The live feed lost events');
+    }
     alarms.failing('EvidenceLogFailing', evidenceLog.closeDays, 'The evidence log of a day is not closed');
 
     new Dashboard(this, 'Dashboard', { config, api: httpApi.api, intake: intakeFunctions, queues, alarms });

@@ -93,6 +93,8 @@ const StageSettings = z.strictObject({
     .array(z.string().regex(/^[a-z0-9][a-zA-Z0-9.:/_-]{0,200}$/, 'a model id or ARN, without wildcards'))
     .max(20)
     .default([]),
+  /** Sends events to browsers, `runs watch` and agents over a WebSocket. Without it they poll. */
+  liveFeed: z.boolean().default(true),
   /** How long evidence cannot be deleted; in a prod stage not even by administrators. */
   evidenceRetentionDays: z.int().min(1).max(36_500),
   /** What is exported of finished runs: OCSF lines for a SIEM, artifacts for people. */

@@ -8,6 +8,7 @@ import type { ApprovalFlow } from './approval-flow.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
 import type { EvidenceBucket } from './evidence/evidence-bucket.ts';
 import type { CountersignHttpApi } from './http-api.ts';
+import type { LiveFeed } from './live-feed.ts';
 import { modelArn } from './model-arn.ts';
 import { NodeFunction, seconds } from './node-function.ts';
 import type { RunTable } from './run-table.ts';
@@ -29,6 +30,7 @@ interface WorkerProps {
   approvals: ApprovalFlow;
   httpApi: CountersignHttpApi;
   evidence: EvidenceBucket;
+  liveFeed: LiveFeed | undefined;
 }
 
 /** The function that consumes step messages and makes the writes. */
@@ -41,7 +43,7 @@ export class Worker extends Construct {
   constructor(scope: Construct, id: string, props: WorkerProps) {
     super(scope, id);
     const { bundles, config, runTable, stepQueue, sealQueue, connectionSecrets, messagingSecrets } = props;
-    const { approvals, httpApi, evidence } = props;
+    const { approvals, httpApi, evidence, liveFeed } = props;
     this.#props = props;
     this.runChangerEnvironment = {
       RUN_TABLE: runTable.table.tableName,
@@ -63,6 +65,7 @@ export class Worker extends Construct {
         STAGE_KIND: config.kind,
         SIGNING_KEY_ARN: evidence.signing.SIGNING_KEY_ARN,
         SIGNING_ALGORITHM: evidence.signing.SIGNING_ALGORITHM,
+        ...liveFeed?.callback,
       },
       timeout: seconds(WORKER_TIMEOUT_MS / 1000),
       // Workers send messages to workers while a run continues. Its step limit, deadline and backoff bound the loop.
@@ -74,6 +77,7 @@ export class Worker extends Construct {
     runTable.allow(step, ['Query'], ['TENANT', 'AGENT']);
     runTable.allow(step, ['PutItem'], ['RECEIPT', 'LOCK', 'AGENT']);
     runTable.allow(step, ['UpdateItem'], ['RATE']);
+    liveFeed?.allowHints(step);
     approvals.allowStart(step);
     // It signs assignments. Agents accept no other signature of this key, because the payload type is signed, too.
     step.allow(['kms:Sign'], [evidence.signing.SIGNING_KEY_ARN]);

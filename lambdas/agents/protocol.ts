@@ -14,6 +14,8 @@ export const SYNC_INTERVAL_MS = 15_000;
 export const SYNC_WHILE_RUNNING_MS = 10_000;
 /** An agent without the socket, or one that expects a response soon, syncs this often. */
 export const SYNC_WITHOUT_SOCKET_MS = 5_000;
+/** What an agent signs to open its socket. Its URL has another path, which depends on the stage. */
+export const AGENT_SOCKET_PATH = '/api/v1/agent/socket';
 /** An agent that has not synced for this long is offline. */
 export const OFFLINE_AFTER_MS = 45_000;
 /** An assignment that is not acknowledged within this time goes to another agent. */
@@ -91,8 +93,8 @@ export const RegisterResponse = z.object({
   intervals: Intervals,
   /** Each key that replaced another one, oldest first (see `KeyIntroduction`). */
   new_signing_keys: z.array(z.object({ envelope: z.unknown() })),
-  /** Where "sync now" comes from; absent if the stage has no socket. */
-  socket: z.object({ url: z.string(), ticket: z.string() }).optional(),
+  /** Where "sync now" comes from; absent if the stage has no socket. The agent signs a GET of `AGENT_SOCKET_PATH`. */
+  socket: z.object({ url: z.string() }).optional(),
 });
 
 /** A command that the agent has acknowledged and not yet completed. */
@@ -119,7 +121,6 @@ export const HeartbeatResponse = z.object({
   cancels: z.array(z.object({ assignment_id: z.string(), reason: z.string() })),
   drain: z.boolean(),
   intervals: Intervals,
-  socket: z.object({ url: z.string(), ticket: z.string() }).optional(),
 });
 
 // POST /api/v1/agent/{id}/ack: before the command runs. Only `confirmed: true` lets it run.

@@ -35,6 +35,8 @@ export const BulkEnvironment = ApprovalsApiEnvironment;
 export const ApiEnvironment = z.object({ RUN_TABLE: z.string(), CURSOR_SECRET_ARN: z.string() });
 
 export const PoliciesEnvironment = ApiEnvironment.extend({ STAGE_KIND: z.enum(['prod', 'staging', 'dev']) });
+/** `LIVE_URL`: the URL of the WebSocket API, if the stage has the live feed. */
+export const AccessEnvironment = ApiEnvironment.extend({ LIVE_URL: z.string().optional() });
 
 export const RunsEnvironment = ApiEnvironment.extend({ EXPORT_BUCKET: z.string() });
 
@@ -43,6 +45,7 @@ export const AgentEnrolEnvironment = z.object({
   EVIDENCE_KEYS,
   /** Introduces new evidence keys to agents. Absent while the stage has had one key only. */
   INTRODUCE_FUNCTION: z.string().optional(),
+  LIVE_URL: z.string().optional(),
 });
 
 export const AgentWorkEnvironment = RunChangerEnvironment.extend({ STAGE: z.string(), EXPORT_BUCKET: z.string() });

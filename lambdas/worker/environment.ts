@@ -12,5 +12,7 @@ export const WorkerEnvironment = RunChangerEnvironment.extend({
   /** The evidence key: it signs the assignments of agents, too. */
   SIGNING_KEY_ARN: z.string(),
   SIGNING_ALGORITHM: SigningAlgorithm,
+  /** Where "sync now" is sent to agents, if the stage has the live feed. */
+  LIVE_CALLBACK_URL: z.url().optional(),
   STAGE_KIND: z.enum(['prod', 'staging', 'dev']),
 });

@@ -18,6 +18,7 @@ export const AREAS: Readonly<Record<string, Area>> = {
   people: { name: 'People', description: 'People, their roles and what they may approve' },
   me: { name: 'Caller', description: 'Who the caller is, and what they may do' },
   'sign-in': { name: 'Sign-in', description: 'The issuers that sign people in' },
+  live: { name: 'Live feed', description: 'Events over a WebSocket; docs/live-feed.md describes its messages' },
   'api-keys': { name: 'API keys', description: 'Credentials of people and machines' },
   connections: { name: 'Connections', description: 'Addresses and credentials of targets' },
   configurations: { name: 'Configurations', description: 'Values that runs use' },

@@ -1,4 +1,5 @@
 import { assertKeySizes } from '../dynamodb/key-sizes.ts';
+import type { TableStreams } from '../dynamodb/table-stream.ts';
 import { type AccessCheck, accessChecks } from '../iam/access-checks.ts';
 import { TRACE_HEADER } from '../lambda/recursion.ts';
 import type { ResolvedStack } from '../template/template.ts';
@@ -24,6 +25,8 @@ export interface RestService {
 export interface Services {
   json: Record<string, JsonService>;
   rest: Record<string, RestService>;
+  /** Learns every write that DynamoDB has executed. */
+  streams: Pick<TableStreams, 'observe'>;
 }
 
 type Described = AwsCall | { refusal: WireReply };
@@ -52,7 +55,9 @@ export function describeCall(
     execute: async () => {
       if (!jsonService) {
         assertKeySizes(stack, input);
-        return forwardToDynamoDb(request);
+        const reply = await forwardToDynamoDb(request);
+        if (reply.status === 200) services.streams.observe(operation, input);
+        return reply;
       }
       const contentType = request.headers['content-type'] ?? 'application/x-amz-json-1.0';
       const body = JSON.stringify(await jsonService.call(operation, input, request.headers[TRACE_HEADER]));

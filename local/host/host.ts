@@ -128,6 +128,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
     stops.push(work.stop);
     server.open({
       api: new HttpApi({ stack, iam, invoke, clock, log: (line) => log('api', line) }),
+      sockets: services.sockets,
       control: new ControlApi({
         clock,
         faults,

@@ -1,3 +1,4 @@
+import { WebSocketApi } from '../api-gateway/websocket-api.ts';
 import { AwsError, type InvokeFunction } from '../aws/aws.ts';
 import type { Services } from '../aws/aws-calls.ts';
 import { LocalBedrock } from '../cloud/bedrock.ts';
@@ -8,8 +9,9 @@ import { type ScheduleRule, startSchedules } from '../cloud/schedules.ts';
 import { LocalSecretsManager, type SecretDefinition } from '../cloud/secrets-manager.ts';
 import { LocalSqs, type QueueDefinition } from '../cloud/sqs/sqs.ts';
 import { LocalStepFunctions } from '../cloud/step-functions/step-functions.ts';
+import { TableStreams } from '../dynamodb/table-stream.ts';
 import type { Iam } from '../iam/iam.ts';
-import { startEventSource } from '../lambda/event-source.ts';
+import { startEventSources } from '../lambda/event-sources.ts';
 import type { ResolvedResource, ResolvedStack } from '../template/template.ts';
 import type { HostClock } from './clock.ts';
 import { localSecretValue } from './seed.ts';
@@ -25,15 +27,13 @@ interface HostedOptions {
 
 interface HostedServices extends Services {
   bedrock: LocalBedrock;
+  sockets: WebSocketApi;
   /** Starts the event sources and the schedules. */
   start(): { sweep(): Promise<void>; stop(): Promise<void> };
 }
 
 /** CloudFormation's defaults. */
 const SQS_DEFAULTS = { visibilitySeconds: 30, retentionSeconds: 4 * 24 * 3600 };
-const EVENT_SOURCE_BATCH_DEFAULT = 10;
-/** More concurrent invocations are not faster on a small machine. */
-const EVENT_SOURCE_CONCURRENCY_MAX = 4;
 
 /** Creates the services in this process from the resources of the template. */
 export function hostedServices(options: HostedOptions): HostedServices {
@@ -52,18 +52,20 @@ export function hostedServices(options: HostedOptions): HostedServices {
     secrets: stack.ofType('AWS::SecretsManager::Secret').map(secret),
   });
   const bedrock = new LocalBedrock();
+  const streams = new TableStreams(stack, clock);
+  const sockets = new WebSocketApi({ ...options, log: (line) => options.log('websocket', line) });
   const lambda = new LocalLambdaInvoke({
     functions: stack.ofType('AWS::Lambda::Function').map(({ ref, arn }) => ({ name: ref, arn })),
     invoke: options.invoke,
   });
   return {
     json: { sqs, states, secretsmanager, kms },
-    rest: { s3, bedrock, lambda },
+    rest: { s3, bedrock, lambda, 'execute-api': sockets },
+    streams,
     bedrock,
+    sockets,
     start() {
-      const sources = stack
-        .ofType('AWS::Lambda::EventSourceMapping')
-        .map((mapping) => startEventSource({ sqs, clock, ...eventSource(mapping, options) }));
+      const sources = startEventSources({ ...options, sqs, streams });
       const rules = stack.ofType('AWS::Events::Rule').map(rule);
       const schedules = startSchedules({
         clock,
@@ -74,6 +76,7 @@ export function hostedServices(options: HostedOptions): HostedServices {
       return {
         sweep: () => schedules.runAll(),
         async stop() {
+          sockets.stop();
           await schedules.stop();
           states.stop();
           await Promise.all(sources.map((source) => source.stop()));
@@ -159,33 +162,6 @@ function stateMachine(
   };
   const definition = JSON.parse(String(properties.DefinitionString));
   return { logicalId, name: attributes.Name ?? logicalId, arn, definition, invoke: invokeAsRole };
-}
-
-/** As in Lambda, the role of the function must allow it to read the queue. */
-function eventSource({ properties }: ResolvedResource, { stack, iam, invoke, log }: HostedOptions) {
-  const queueArn = String(properties.EventSourceArn);
-  const name = String(properties.FunctionName);
-  const target = stack.ofType('AWS::Lambda::Function').find(({ ref, arn }) => name === ref || name === arn);
-  if (!target) throw new Error(`an event source mapping names ${name}, which the template does not have`);
-  const roleLogicalId = stack.byArn(String(target.properties.Role))?.logicalId ?? '';
-  const scaling = properties.ScalingConfig as { MaximumConcurrency?: number } | undefined;
-  const responses = (properties.FunctionResponseTypes ?? []) as string[];
-  return {
-    queueArn,
-    functionArn: target.arn,
-    batchSize: Number(properties.BatchSize ?? EVENT_SOURCE_BATCH_DEFAULT),
-    maximumConcurrency: Math.min(Number(scaling?.MaximumConcurrency ?? 2), EVENT_SOURCE_CONCURRENCY_MAX),
-    reportBatchItemFailures: responses.includes('ReportBatchItemFailures'),
-    invoke,
-    checkAccess() {
-      for (const operation of ['ReceiveMessage', 'DeleteMessage', 'GetQueueAttributes']) {
-        const action = `sqs:${operation}`;
-        const decision = iam.authorize({ roleLogicalId, caller: target.logicalId, action, resource: queueArn });
-        if (!decision.allowed) throw new AwsError('AccessDeniedException', decision.message);
-      }
-    },
-    onError: (error: unknown) => log(target.logicalId, `a batch stays in the queue: ${String(error)}`),
-  };
 }
 
 function rule({ logicalId, arn, properties }: ResolvedResource): ScheduleRule {

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { HttpApi } from '../api-gateway/http-api.ts';
+import type { WebSocketApi } from '../api-gateway/websocket-api.ts';
 import type { ConsoleSite } from '../cloudfront/console-site.ts';
 import { ISSUER_PATH, type LocalIssuer } from '../oidc/local-issuer.ts';
 import type { Simulators } from '../simulators/simulators.ts';
@@ -16,6 +17,7 @@ interface HttpServer {
 
 interface Handlers {
   api: HttpApi;
+  sockets: WebSocketApi;
   control: ControlApi;
   simulators: Simulators;
   issuer: LocalIssuer;
@@ -34,6 +36,14 @@ export async function startHttpServer(port: number): Promise<HttpServer> {
         console.error(error);
         if (!response.headersSent) response.writeHead(500, { 'content-type': 'text/plain' });
         response.end('the local host failed; its terminal shows the error\n');
+      });
+  });
+  server.on('upgrade', (request, socket, head) => {
+    opened
+      .then(({ sockets }) => sockets.upgrade(request, socket, head))
+      .catch((error: unknown) => {
+        console.error(error);
+        socket.destroy();
       });
   });
   // Clients reuse connections. Closing an idle one at the moment of its reuse would look like an injected fault.

@@ -44,7 +44,7 @@ interface RoleGrants {
 }
 
 /** The services whose calls are checked here. The use of a grant for another service (logs, X-Ray) cannot be seen. */
-const OBSERVED_SERVICES = ['dynamodb', 'sqs', 's3', 'states', 'secretsmanager', 'kms'];
+const OBSERVED_SERVICES = ['dynamodb', 'sqs', 's3', 'states', 'secretsmanager', 'kms', 'execute-api'];
 
 /** In AWS every call uses TLS. Here the loopback interface replaces it. */
 const EVERY_REQUEST: ConditionContext = { 'aws:SecureTransport': 'true' };

@@ -10,6 +10,7 @@ const HOSTED = [
   'AWS::CloudFront::Distribution',
   'AWS::CloudFront::Function',
   'AWS::CloudFront::ResponseHeadersPolicy',
+  'AWS::ApiGatewayV2::Stage',
   'AWS::DynamoDB::GlobalTable',
   'AWS::Events::Rule',
   'AWS::IAM::Policy',
@@ -29,7 +30,6 @@ const HOSTED = [
 /** Resources without an effect on one machine: logs, alarms, and policies for callers that do not exist here. */
 const WITHOUT_LOCAL_EFFECT = [
   'Custom::EvidenceKeys',
-  'AWS::ApiGatewayV2::Stage',
   'AWS::CloudFront::OriginAccessControl',
   'AWS::CloudWatch::Alarm',
   'AWS::CloudWatch::Dashboard',
@@ -72,7 +72,11 @@ type Identify = (input: IdentityInput) => Identity;
 
 /** Physical ids depend only on stack and logical id, so that a restart finds its data. */
 const IDENTITIES: Record<string, Identify> = {
-  'AWS::ApiGatewayV2::Api': (input) => ({ ref: shortHash(input, 10), attributes: { ApiEndpoint: input.hostUrl } }),
+  'AWS::ApiGatewayV2::Api': (input) => {
+    const isSocket = input.property('ProtocolType') === 'WEBSOCKET';
+    const ApiEndpoint = isSocket ? input.hostUrl.replace(/^http/, 'ws') : input.hostUrl;
+    return { ref: shortHash(input, 10), attributes: { ApiEndpoint } };
+  },
   'AWS::ApiGatewayV2::Authorizer': (input) => ({ ref: shortHash(input, 8), attributes: {} }),
   'AWS::ApiGatewayV2::Integration': (input) => ({ ref: shortHash(input, 8), attributes: {} }),
   'AWS::CloudFront::Distribution': (input) => ({
@@ -89,7 +93,11 @@ const IDENTITIES: Record<string, Identify> = {
     attributes: { Id: shortHash(input, 14) },
   }),
   'AWS::CloudWatch::Alarm': named('AlarmName', (name) => `${regional('cloudwatch', 'alarm')}:${name}`),
-  'AWS::DynamoDB::GlobalTable': named('TableName', (name) => regional('dynamodb', `table/${name}`)),
+  'AWS::DynamoDB::GlobalTable': (input) => {
+    const name = explicitName(input, 'TableName');
+    const Arn = regional('dynamodb', `table/${name}`);
+    return { ref: name, attributes: { Arn, StreamArn: `${Arn}/stream/local` } };
+  },
   'AWS::Events::Rule': named('Name', (name) => regional('events', `rule/${name}`)),
   'AWS::IAM::Role': named('RoleName', (name) => `arn:aws:iam::${ACCOUNT}:role/${name}`),
   'AWS::KMS::Key': (input) => {

@@ -12,6 +12,7 @@ import { CountingIds } from '../fakes/counting-ids.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
 import { MemoryApiKeys } from '../fakes/memory-api-keys.ts';
 import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
+import { MemoryLive } from '../fakes/memory-live.ts';
 import { eventFor } from './every-route.ts';
 
 const OTTO = { ...OLIVIA, id: 'otto', role: 'admin' as const, identities: [] };
@@ -29,6 +30,9 @@ beforeEach(async () => {
     cursorSecret: async () => 'secret',
     clock,
     ids: new CountingIds(),
+    live: new MemoryLive(clock),
+    liveUrl: 'wss://live.test/live',
+    newTicket: () => 'a-ticket',
     newApiKey: () => {
       made += 1;
       return `csk_${made}`;

@@ -32,6 +32,7 @@ beforeEach(() => {
     ids: new CountingIds(),
     signingKeys: async () => [SIGNING_KEY],
     introductions: async () => [],
+    liveUrl: undefined,
   };
 });
 

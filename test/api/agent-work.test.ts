@@ -72,6 +72,7 @@ async function register(signed: SignedAgent): Promise<void> {
     ids: new CountingIds(),
     signingKeys: async () => [],
     introductions: async () => [],
+    liveUrl: undefined,
   };
   await handleAgentEnrol(enroller, signed.event(agentEnrolRoutes.registerAgent, body));
 }

@@ -7,6 +7,8 @@ import { DynamoAgentChanges } from '../../lambdas/api/agents/dynamo-agent-change
 import { DynamoApiKeys } from '../../lambdas/api/authorizer/dynamo-api-keys.ts';
 import { DynamoBulkJobs } from '../../lambdas/api/bulk/dynamo-bulk-jobs.ts';
 import { DynamoDigestStore } from '../../lambdas/approval/digest/dynamo-digest-store.ts';
+import { DynamoLiveStore } from '../../lambdas/live/dynamo-live-store.ts';
+import type { LiveStore } from '../../lambdas/live/live-store.ts';
 import { DynamoDefinitions } from '../../lambdas/pipeline/dynamo-definitions.ts';
 import { DynamoPlanStore } from '../../lambdas/plan/dynamo-plan-store.ts';
 import type { Commit } from '../../lambdas/run/commit.ts';
@@ -32,6 +34,7 @@ import { MemoryAgents } from '../fakes/memory-agents.ts';
 import { MemoryApiKeys } from '../fakes/memory-api-keys.ts';
 import { MemoryBulkJobs } from '../fakes/memory-bulk-jobs.ts';
 import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
+import { MemoryLive } from '../fakes/memory-live.ts';
 import { MemoryOutput } from '../fakes/memory-output.ts';
 import { MemoryPlanStore } from '../fakes/memory-plan-store.ts';
 import { MemoryRunStore } from '../fakes/memory-run-store.ts';
@@ -44,6 +47,7 @@ import { bulkJobsContract } from './bulk-jobs-contract.ts';
 import { ChangeDraft } from './change-draft.ts';
 import { describeDefinitionsContract } from './definitions-contract.ts';
 import { digestStoreContract } from './digest-store-contract.ts';
+import { liveStoreContract } from './live-store-contract.ts';
 import { outputStoreContract } from './output-store-contract.ts';
 import { planStoreContract } from './plan-store-contract.ts';
 import { BY, besides, evidenceRecord, requested } from './run-store-bench.ts';
@@ -69,6 +73,21 @@ describeRunStoreContract('DynamoDB', async () => ({
   store: new DynamoRunStore(run.client, run.table, pause, new FakeClock()),
   close,
 }));
+
+let liveTenants = 0;
+const ofNewTenant = (live: (clock: FakeClock) => LiveStore) => () => {
+  const clock = new FakeClock();
+  liveTenants += 1;
+  return { live: live(clock), clock, tenant: `live-${liveTenants}` };
+};
+liveStoreContract(
+  'memory',
+  ofNewTenant((clock) => new MemoryLive(clock)),
+);
+liveStoreContract(
+  'DynamoDB',
+  ofNewTenant((clock) => new DynamoLiveStore(run.client, run.table, clock)),
+);
 
 describe('bulk jobs: memory', () => bulkJobsContract(() => new MemoryBulkJobs()));
 describe('bulk jobs: DynamoDB', () => bulkJobsContract(() => new DynamoBulkJobs(run.client, run.table)));

@@ -12,6 +12,9 @@ const WILDCARDS: Record<string, RegExp> = {
   AgentApiWorkRole: /^s3:PutObject$/,
   ApiRunsRole: /^s3:GetObject$/,
   ConsoleDeployRole: /^s3:(Put|Delete)Object$/,
+  LiveFeedConnectionsRole: /^execute-api:ManageConnections$/,
+  LiveFeedFanOutRole: /^(execute-api:ManageConnections|dynamodb:ListStreams)$/,
+  WorkerStepRole: /^execute-api:ManageConnections$/,
 };
 
 /** The streams of one log group and the versions of one function are spelled with a star at the end. */
@@ -47,7 +50,7 @@ describe.each(STAGES)('in stage %s', (stage) => {
     for (const role of stack.ofType('AWS::IAM::Role')) {
       const document = role.properties.AssumeRolePolicyDocument as { Statement: { Principal: { Service: string } }[] };
       const principals = document.Statement.map(({ Principal }) => Principal.Service);
-      const other = role.logicalId.startsWith('HttpApiInvokeRole') ? 'apigateway' : 'states';
+      const other = /^(HttpApi|LiveFeed)InvokeRole/.test(role.logicalId) ? 'apigateway' : 'states';
       expect(principals).toEqual([`${functionRoles.has(role.logicalId) ? 'lambda' : other}.amazonaws.com`]);
     }
   });
@@ -75,7 +78,10 @@ describe.each(STAGES)('in stage %s', (stage) => {
   it('no function may scan, describe, change or delete the table', () => {
     const onTable = statements.flatMap(({ actions }) => actions.filter((action) => action.startsWith('dynamodb:')));
     const items = ITEM_ACTIONS.map((action) => `dynamodb:${action}`);
-    expect(onTable.filter((action) => !items.includes(action))).toEqual([]);
+    const stream = ['DescribeStream', 'GetRecords', 'GetShardIterator', 'ListStreams'].map(
+      (each) => `dynamodb:${each}`,
+    );
+    expect(onTable.filter((action) => !items.includes(action)).toSorted()).toEqual(stream);
   });
 
   it('a grant for rows names their kinds; a grant for an index allows queries only', () => {
@@ -85,6 +91,8 @@ describe.each(STAGES)('in stage %s', (stage) => {
         expect(resources).toEqual([tableArn]);
         expect(leadingKeys?.length).toBeGreaterThan(0);
         for (const key of leadingKeys ?? []) expect(key).toMatch(/^[A-Z]+#\*$/);
+      } else if (actions.some((action) => /Stream|GetRecords|ShardIterator/.test(action))) {
+        for (const resource of resources) expect([`${tableArn}/stream/local`, '*']).toContain(resource);
       } else {
         expect(actions).toEqual(['dynamodb:Query']);
         for (const resource of resources) expect(resource.startsWith(`${tableArn}/index/`)).toBe(true);
@@ -117,6 +125,9 @@ describe.each(STAGES)('in stage %s', (stage) => {
     // It records the last use of a key.
     ['dynamodb:UpdateItem', 'APIKEY', ['KeyedRoutesAuthorizeRole']],
     ['dynamodb:GetItem', 'TOKEN', ['ApprovalFlowFollowRole']],
+    ['dynamodb:PutItem', 'TICKET', ['AccessApiAccessRole']],
+    ['dynamodb:DeleteItem', 'TICKET', ['LiveFeedConnectionsRole']],
+    ['dynamodb:PutItem', 'LIVE', ['LiveFeedConnectionsRole']],
     // Only people remove agents.
     ['dynamodb:DeleteItem', 'AGENT', ['AgentApiAgentsRole']],
     ['dynamodb:PutItem', 'LOG', ['EvidenceLogCloseDaysRole', 'EvidenceVaultSealRole']],
@@ -173,7 +184,12 @@ describe.each(STAGES)('in stage %s', (stage) => {
     ['secretsmanager:PutSecretValue', ['TenantSetupCredentialsRole']],
     ['secretsmanager:UpdateSecretVersionStage', ['TenantSetupCredentialsRole']],
     // Nobody but operators can create owners: no function may invoke the bootstrap function.
-    ['lambda:InvokeFunction', ['ApprovalFlowMachineRole', 'HttpApiInvokeRole', 'TenantSetupApiRole']],
+    [
+      'lambda:InvokeFunction',
+      ['ApprovalFlowMachineRole', 'HttpApiInvokeRole', 'LiveFeedInvokeRole', 'TenantSetupApiRole'],
+    ],
+    ['execute-api:ManageConnections', ['LiveFeedConnectionsRole', 'LiveFeedFanOutRole', 'WorkerStepRole']],
+    ['dynamodb:GetRecords', ['LiveFeedFanOutRole']],
     // It would move every tenant's messages.
     ['sqs:StartMessageMoveTask', []],
   ])('%s is granted to %j only', (action, roles) => {
@@ -283,16 +299,15 @@ describe.each(STAGES)('in stage %s', (stage) => {
   });
 
   it('API Gateway may invoke exactly the functions that have routes, and the authorizer', () => {
-    const [invoke, ...others] = statements.filter(({ role }) => role.startsWith('HttpApiInvokeRole'));
-    expect(others).toEqual([]);
-    expect(invoke?.actions).toEqual(['lambda:InvokeFunction']);
+    const invoke = statements.filter(({ role }) => /^(HttpApi|LiveFeed)InvokeRole/.test(role));
+    expect(invoke.map(({ actions }) => actions)).toEqual([['lambda:InvokeFunction'], ['lambda:InvokeFunction']]);
     const integrations = stack.ofType('AWS::ApiGatewayV2::Integration');
     const authorizers = stack.ofType('AWS::ApiGatewayV2::Authorizer');
     const called = [
-      ...integrations.map(({ properties }) => String(properties.IntegrationUri)),
+      ...integrations.map(({ properties }) => functionArnOf(String(properties.IntegrationUri))),
       ...authorizers.map(({ properties }) => functionArnOf(String(properties.AuthorizerUri))),
     ];
-    expect(invoke?.resources.toSorted()).toEqual(called.toSorted());
+    expect(invoke.flatMap(({ resources }) => resources).toSorted()).toEqual(called.toSorted());
   });
 
   it('a service may invoke a function only for one resource of this stack', () => {

@@ -19,6 +19,7 @@ it('a stage has its name and the default of each missing setting', () => {
   expect(readStageConfig('acme-prod', stages)).toEqual({
     stage: 'acme-prod',
     formerTenants: [],
+    liveFeed: true,
     issuers: [],
     console: true,
     workerConcurrency: 50,

@@ -29,7 +29,7 @@ const LAYERS = [
   ['schedules'],
   ['slack'],
   ['setup'],
-  ['api'],
+  ['api', 'live'],
   ['console'],
 ];
 /** Entry points and their wiring may import everything. */

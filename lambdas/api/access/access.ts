@@ -1,18 +1,21 @@
 import { didYouMean } from '../../entry/did-you-mean.ts';
 import { Problem } from '../../entry/http.ts';
 import { isoNow } from '../../entry/ports.ts';
+import { issueTicket, type TicketOffice } from '../../live/tickets.ts';
 import type { Person } from '../../people/people.ts';
 import { includesRole, may, rightsOf } from '../../people/rights.ts';
 import type { Definitions } from '../../pipeline/definitions.ts';
 import type { ApiKeys, StoredKey } from '../authorizer/api-keys.ts';
 import { type Caller, requireRight } from '../authorizer/caller.ts';
-import { accessRoutes } from '../contract/access.ts';
+import { accessRoutes, liveRoutes } from '../contract/access.ts';
 import { authorOf, currentCaller } from '../definitions/change-person.ts';
 import { type Paged, pageOf, readPage } from '../paging/paging.ts';
 import { router } from '../router.ts';
 import { type KeyMaker, newKey } from './new-key.ts';
 
-export interface AccessPorts extends Paged, KeyMaker {
+export interface AccessPorts extends Paged, KeyMaker, TicketOffice {
+  /** The URL of the WebSocket API; undefined if the stage has no live feed. */
+  liveUrl: string | undefined;
   keys: Pick<ApiKeys, 'list' | 'create' | 'named' | 'revoke'>;
   definitions: Pick<Definitions, 'people' | 'person'>;
 }
@@ -20,7 +23,17 @@ export interface AccessPorts extends Paged, KeyMaker {
 /** Enough for every program of a tenant, and few enough to review. */
 const KEYS_MAX = 200;
 
-export const handleAccess = router<AccessPorts, typeof accessRoutes>(accessRoutes, {
+const routes = { ...accessRoutes, ...liveRoutes };
+
+export const handleAccess = router<AccessPorts, typeof routes>(routes, {
+  async createLiveTicket(ports, { caller }) {
+    const { liveUrl: url } = ports;
+    if (url === undefined) {
+      throw new Problem(404, 'NOT_FOUND', 'this stage has no live feed; poll GET /api/v1/runs/{id}/events instead');
+    }
+    return { status: 201, body: { url, ...(await issueTicket(ports, caller)) } };
+  },
+
   async getMe({ definitions }, { caller }) {
     const { tenant, person: id, role, machine = false, credential = { kind: 'api_key' as const } } = caller;
     const person = await definitions.person(tenant, id);

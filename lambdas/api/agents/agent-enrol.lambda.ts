@@ -33,6 +33,7 @@ const api = {
     introduce === undefined
       ? []
       : introductions.get('all', async () => (await invokeFunction(invokedIn(aws, introduce), {})) as Introductions),
+  liveUrl: environment.LIVE_URL,
   clock: systemClock,
   ids: systemIds,
   log: systemLog,

@@ -14,6 +14,8 @@ import { type Enroller, enrolAgent } from './enrol-agent.ts';
 import { INTERVALS } from './intervals.ts';
 
 export interface AgentEnrolPorts extends Enroller {
+  /** The URL of the WebSocket API; undefined if the stage has no live feed. */
+  liveUrl: string | undefined;
   agents: AgentRegistry;
   /** The evidence keys that replaced others, each signed by the key before. */
   introductions(): Promise<Introductions>;
@@ -37,7 +39,8 @@ const handle = router<Signed, typeof agentEnrolRoutes>(agentEnrolRoutes, {
       ports.log.warn('new keys could not be introduced to an agent', { agentId: agent.agentId, error });
       return [];
     });
-    return { status: 200, body: { state, intervals: INTERVALS, new_signing_keys } };
+    const socket = ports.liveUrl === undefined ? {} : { socket: { url: ports.liveUrl } };
+    return { status: 200, body: { state, intervals: INTERVALS, new_signing_keys, ...socket } };
   },
 
   async drainSelf(ports, { body: { reason } }) {

@@ -63,6 +63,28 @@ const KeyName = z
   .regex(/^[a-z0-9][a-z0-9._-]{0,62}$/, 'use up to 63 lower-case letters, digits, dots, dashes and underscores')
   .meta({ example: 'deploy-pipeline' });
 
+/** How a browser or a program opens the live feed: browsers cannot send headers with a WebSocket. */
+export const liveRoutes = {
+  createLiveTicket: route({
+    method: 'POST',
+    path: '/api/v1/live/ticket',
+    right: 'runs:read',
+    summary: 'Creates a ticket that opens one connection to the live feed, within 60 seconds',
+    description:
+      'Connect to `url` with the query parameter `ticket`. A stage without the live feed responds with 404: poll instead.',
+    body: z.strictObject({}).default({}),
+    responses: {
+      201: z.object({
+        url: z.string().meta({ example: 'wss://abc123.execute-api.eu-west-1.amazonaws.com/live' }),
+        ticket: z.string(),
+        expiresAt: Timestamp,
+        connectionEndsAt: Timestamp.meta({ description: 'Connect again, with a new ticket, before this time' }),
+        connectionSeconds: z.int().meta({ description: 'The same, for clients whose clock is wrong' }),
+      }),
+    },
+  }),
+};
+
 export const accessRoutes = {
   getMe: route({
     method: 'GET',

@@ -1,4 +1,4 @@
-import { accessRoutes, signInRoutes } from './access.ts';
+import { accessRoutes, liveRoutes, signInRoutes } from './access.ts';
 import { agentEnrolRoutes, agentRoutes, agentWorkRoutes, enrolmentTokenRoutes, profileRoutes } from './agents.ts';
 import { approvalRoutes } from './approvals.ts';
 import { automationRoutes } from './automations.ts';
@@ -62,7 +62,7 @@ export const CONTRACT = {
   evidence: { ...evidenceRoutes, ...changeFileRoutes },
   evidenceKeys: evidenceKeyRoutes,
   deadLetters: { ...deadLetterRoutes, ...statusRoutes },
-  access: accessRoutes,
+  access: { ...accessRoutes, ...liveRoutes },
   health: { ...healthRoutes, ...signInRoutes },
   docs: docsRoutes,
 } as const satisfies Record<string, Routes>;

@@ -32,7 +32,10 @@ export type RowKind =
   | 'APIKEY'
   | 'KEYS'
   | 'ISSUER'
-  | 'IDENTITY';
+  | 'IDENTITY'
+  | 'TICKET'
+  | 'CONN'
+  | 'LIVE';
 
 /** The limits of DynamoDB for keys, in the table and in its indexes. */
 const PARTITION_KEY_MAX_BYTES = 2_048;
@@ -179,6 +182,30 @@ export const identityKey = (tenant: string, identityHash: string): Key => ({
   pk: partition('IDENTITY', tenant),
   sk: identityHash,
 });
+
+/** The live feed: tickets, open connections, and who watches what in a tenant. */
+export const ticketKey = (ticketHash: string): Key => ({ pk: partition('TICKET', ticketHash), sk: 'TICKET' });
+export const connectionRowKey = (connectionId: string): Key => ({ pk: partition('CONN', connectionId), sk: 'CONN' });
+export const livePartition = (tenant: string) => partition('LIVE', tenant);
+/** Watchers of one run, or of the tenant. */
+export const watchersPrefix = (runId?: string) => (runId === undefined ? 'ALL#' : `RUN#${runId}#`);
+export const watcherKey = (tenant: string, connectionId: string, runId?: string): Key => ({
+  pk: livePartition(tenant),
+  sk: `${watchersPrefix(runId)}${connectionId}`,
+});
+export const agentSocketKey = (tenant: string, agentId: string): Key => ({
+  pk: livePartition(tenant),
+  sk: `AGENT#${agentId}`,
+});
+/** The run and the command of a row that the live feed sends. */
+export const runOfPartition = (pk: string): { tenant: string; runId: string } => {
+  const [, tenant = '', runId = ''] = pk.split('#');
+  return { tenant, runId };
+};
+export const commandOfOutput = ({ sk }: Pick<Key, 'sk'>) => {
+  const [step, lease, rest = ''] = sk.split('#');
+  return { stepIndex: Number(step), leaseVersion: Number(lease), isChunk: /^\d+$/.test(rest) };
+};
 
 /** A row for each bundle sealed on a day (UTC), and one with the last closed day. */
 export const logPartition = (tenant: string, day: string) => partition('LOG', tenant, day);

@@ -79,7 +79,7 @@ export async function startSmallHost(options: SmallHostOptions) {
     requests,
     faults,
     dynamodbUrl: dynamodb?.url ?? 'http://127.0.0.1:1',
-    services: { json: {}, rest: {}, ...options.services },
+    services: { json: {}, rest: {}, streams: { observe: () => undefined }, ...options.services },
     callers,
     crash: (_functionLogicalId, accessKeyId) => functions.crash(accessKeyId),
     log: (line) => lines.push(line),

@@ -1,0 +1,22 @@
+import type { APIGatewayProxyWebsocketEventV2 } from 'aws-lambda';
+import { DynamoAgentRegistry } from '../agents/dynamo-agent-registry.ts';
+import { DynamoOutputStore } from '../agents/dynamo-output-store.ts';
+import { functionHandler } from '../entry/middy-handler.ts';
+import { systemClock, systemLog, systemPause } from '../entry/system.ts';
+import { DynamoRunStore } from '../run/dynamo/dynamo-run-store.ts';
+import { handleSocket, type SocketEvent } from './handle-socket.ts';
+import { wireLive } from './live.wiring.ts';
+
+const wired = wireLive();
+const ports = {
+  ...wired,
+  log: systemLog,
+  agents: new DynamoAgentRegistry(wired.dynamo, wired.table),
+  runs: new DynamoRunStore(wired.dynamo, wired.table, systemPause, systemClock),
+  output: new DynamoOutputStore(wired.dynamo, wired.table, systemClock),
+};
+
+export const handler = functionHandler<
+  APIGatewayProxyWebsocketEventV2,
+  { statusCode: number; body?: string }
+>().handler((event) => handleSocket(ports, event as SocketEvent));

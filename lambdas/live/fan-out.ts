@@ -1,0 +1,88 @@
+import type { StoredChunk } from '../agents/output.ts';
+import type { Log } from '../entry/ports.ts';
+import type { Commit } from '../run/commit.ts';
+import { eventsOf, isOutput, type LiveEvent, outputEventOf } from './live-event.ts';
+import { EVERYTHING, type LiveStore, type Sockets, type Watcher } from './live-store.ts';
+import { messagesOf } from './messages.ts';
+
+/** A new row of the table: a commit, or a chunk of output. */
+export type NewRow = { tenant: string; runId: string; sequenceNumber: string } & (
+  | { kind: 'commit'; commit: Commit }
+  | { kind: 'output'; stepIndex: number; leaseVersion: number; chunk: StoredChunk }
+);
+
+export interface FanOutPorts {
+  live: Pick<LiveStore, 'watchers' | 'close'>;
+  sockets: Sockets;
+  isPerson(tenant: string, person: string): Promise<boolean>;
+  log: Log;
+}
+
+/** Posts at the same time. Each takes some milliseconds, and a dead connection up to the timeout. */
+const POSTS_AT_ONCE = 50;
+
+/**
+ * Sends new rows to the connections that watch their runs: one message for each connection, if it fits. A message that
+ * cannot be sent is not sent again: the next event shows the client its gap, and it reads regularly anyway.
+ */
+export async function fanOut(ports: FanOutPorts, rows: readonly NewRow[]): Promise<void> {
+  const byConnection = new Map<string, LiveEvent[]>();
+  for (const rowsOfRun of groupBy(rows, ({ tenant, runId }) => `${tenant}#${runId}`)) {
+    const [{ tenant, runId } = { tenant: '', runId: '' }] = rowsOfRun;
+    const watchers = await allowedWatchers(ports, tenant, await ports.live.watchers(tenant, runId));
+    if (watchers.length === 0) continue;
+    const events = rowsOfRun.flatMap(eventsOfRow);
+    for (const [connectionId, wantsOutput] of wantedBy(watchers)) {
+      const wanted = wantsOutput ? events : events.filter((event) => !isOutput(event));
+      byConnection.set(connectionId, [...(byConnection.get(connectionId) ?? []), ...wanted]);
+    }
+  }
+  const waiting = [...byConnection];
+  const post = async () => {
+    for (let next = waiting.shift(); next; next = waiting.shift()) await send(ports, ...next);
+  };
+  await Promise.all(Array.from({ length: Math.min(POSTS_AT_ONCE, waiting.length) }, post));
+}
+
+async function send({ live, sockets, log }: FanOutPorts, connectionId: string, events: LiveEvent[]): Promise<void> {
+  try {
+    for (const message of messagesOf(events)) {
+      if ((await sockets.send(connectionId, JSON.stringify(message))) === 'gone') return await live.close(connectionId);
+    }
+  } catch (error) {
+    log.warn('a live event could not be sent; its client reads it over the API', { connectionId, error });
+  }
+}
+
+function eventsOfRow(row: NewRow): LiveEvent[] {
+  return row.kind === 'commit' ? eventsOf(row.runId, row.commit) : [outputEventOf(row, row.chunk)];
+}
+
+/** The feed of the tenant has no output: a command prints more than all events of a tenant. */
+function wantedBy(watchers: readonly Watcher[]): Map<string, boolean> {
+  const wanted = new Map<string, boolean>();
+  for (const { connectionId, subscription } of watchers) {
+    wanted.set(connectionId, (wanted.get(connectionId) ?? false) || subscription !== EVERYTHING);
+  }
+  return wanted;
+}
+
+/** A person who was removed receives nothing more. */
+async function allowedWatchers(
+  { isPerson, live }: FanOutPorts,
+  tenant: string,
+  watchers: readonly Watcher[],
+): Promise<Watcher[]> {
+  const allowed: Watcher[] = [];
+  for (const watcher of watchers) {
+    if (watcher.machine || (await isPerson(tenant, watcher.person))) allowed.push(watcher);
+    else await live.close(watcher.connectionId);
+  }
+  return allowed;
+}
+
+function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): T[][] {
+  const groups = new Map<string, T[]>();
+  for (const item of items) groups.set(keyOf(item), [...(groups.get(keyOf(item)) ?? []), item]);
+  return [...groups.values()];
+}
