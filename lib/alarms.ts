@@ -125,22 +125,40 @@ export class Alarms extends Construct {
 
   /** A function logged an error with this code. */
   loggedError(id: string, from: NodeFunction, code: string, runbookHeading: string): void {
-    this.#whenLogged(id, from, { field: '$.error.name', is: code }, runbookHeading);
+    this.#whenLogged(id, { '': from }, { field: '$.error.name', is: code }, runbookHeading);
   }
 
   /** A function logged this message. */
   loggedMessage(id: string, from: NodeFunction, message: string, runbookHeading: string): void {
+    this.#whenLogged(id, { '': from }, { field: '$.message', is: message }, runbookHeading);
+  }
+
+  /** One of these functions did: they share one metric and one alarm. The log line says which one. */
+  anyLoggedError(id: string, from: Record<string, NodeFunction>, code: string, runbookHeading: string): void {
+    this.#whenLogged(id, from, { field: '$.error.name', is: code }, runbookHeading);
+  }
+
+  anyLoggedMessage(id: string, from: Record<string, NodeFunction>, message: string, runbookHeading: string): void {
     this.#whenLogged(id, from, { field: '$.message', is: message }, runbookHeading);
   }
 
-  #whenLogged(id: string, from: NodeFunction, line: { field: string; is: string }, runbookHeading: string): void {
-    const filter = new MetricFilter(this, `${id}Filter`, {
-      logGroup: from.logGroup,
-      filterPattern: FilterPattern.stringValue(line.field, '=', line.is),
-      metricNamespace: this.#namespace,
-      metricName: id,
-    });
-    this.#whenAny(id, filter.metric({ statistic: 'sum' }), runbookHeading);
+  #whenLogged(
+    id: string,
+    from: Record<string, NodeFunction>,
+    line: { field: string; is: string },
+    runbookHeading: string,
+  ): void {
+    const filters = Object.entries(from).map(
+      ([name, { logGroup }]) =>
+        new MetricFilter(this, `${name}${id}Filter`, {
+          logGroup,
+          filterPattern: FilterPattern.stringValue(line.field, '=', line.is),
+          metricNamespace: this.#namespace,
+          metricName: id,
+        }),
+    );
+    const [first] = filters;
+    if (first) this.#whenAny(id, first.metric({ statistic: 'sum' }), runbookHeading);
   }
 
   #whenAny(id: string, metric: IMetric, runbookHeading: string): void {

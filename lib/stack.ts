@@ -168,12 +168,9 @@ export class CountersignStack extends Stack {
     alarms.waiting('StepMessagesWait', queues.steps);
     alarms.waiting('EvidenceMessagesWait', queues.evidence);
     alarms.waiting('ApprovalMessagesWait', queues.approvals);
-    for (const [id, each] of Object.entries(intakeFunctions)) {
-      alarms.loggedMessage(`${id}SecretNotUsed`, each, LOGGED.secretNotUsed, 'A signing secret is not used');
-    }
-    alarms.loggedError('GithubConflict', intake.github, 'IDEMPOTENCY_CONFLICT', 'Webhooks respond with 409');
-    alarms.loggedError('ServicenowConflict', intake.servicenow, 'IDEMPOTENCY_CONFLICT', 'Webhooks respond with 409');
-    alarms.loggedError('GenericConflict', intake.generic, 'IDEMPOTENCY_CONFLICT', 'Webhooks respond with 409');
+    const { slack: _slack, ...webhooks } = intakeFunctions;
+    alarms.anyLoggedMessage('SecretNotUsed', intakeFunctions, LOGGED.secretNotUsed, 'A signing secret is not used');
+    alarms.anyLoggedError('WebhookConflict', webhooks, 'IDEMPOTENCY_CONFLICT', 'Webhooks respond with 409');
     alarms.deadLetters('StepDeadLetters', queues.steps);
     alarms.deadLetters('EvidenceDeadLetters', queues.evidence);
     alarms.deadLetters('ApprovalDeadLetters', queues.approvals);

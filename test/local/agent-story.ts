@@ -2,8 +2,8 @@ import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { RuntimeClient } from '../../agent/runtime-client.ts';
 import { ServerClock } from '../../agent/server-clock.ts';
 import { machine } from '../../agent/system.ts';
-import { AssignmentStatement } from '../../lambdas/agents/protocol.ts';
-import { keyThumbprint } from '../../lambdas/agents/request-signature.ts';
+import { AGENT_SOCKET_PATH, AssignmentStatement } from '../../lambdas/agents/protocol.ts';
+import { formatNonce, keyThumbprint, signRequest } from '../../lambdas/agents/request-signature.ts';
 import { eventually } from './eventually.ts';
 import { ACME_KEY } from './host-client.ts';
 import type { TestHost } from './test-host.ts';
@@ -95,6 +95,14 @@ export class StoryAgent {
 
   async useTimeOfHost(): Promise<void> {
     this.#aheadMs = (await this.host.now()) - machine.wall();
+  }
+
+  /** The headers with which the agent opens its socket. */
+  socketHeaders(): Record<string, string> {
+    const nonce = formatNonce(this.bootId, 1);
+    const created = machine.wall() + this.#aheadMs;
+    const parameters = { keyId: this.agentId, nonce, created };
+    return signRequest({ method: 'GET', path: AGENT_SOCKET_PATH, body: '' }, parameters, this.keys.privateKey);
   }
 
   sync(running: AssignmentStatement[] = []) {

@@ -21,6 +21,7 @@ import { Approvers, SLACK } from './approvers.ts';
 import { publish } from './definitions.ts';
 import { incident } from './deliveries.ts';
 import { ACME_KEY, isTerminal, type ShownRun } from './host-client.ts';
+import { LiveWatcher, liveTicket } from './live-watcher.ts';
 import { labelWrites } from './seen-writes.ts';
 import { signInLocally } from './sign-in.ts';
 import { requestOfStack } from './stack-request.ts';
@@ -100,6 +101,8 @@ const KNOWN: { role?: string; action: string; reason: string }[] = [
   { role: 'AgentApiWork', action: 'dynamodb:UpdateItem', reason: 'slots: a result can end a run, as for ApiControl' },
   { role: 'AgentApiWork', action: 'dynamodb:DeleteItem', reason: 'the same' },
   { role: 'AgentApiWork', action: 'dynamodb:Query', reason: 'the same: the next run that waits for the slot' },
+  { role: 'LiveFeedFanOut', action: 'dynamodb:DeleteItem', reason: 'connections that are gone (live-feed.test.ts)' },
+  { role: 'LiveFeedFanOut', action: 'sqs:SendMessage', reason: 'batches that are given up (stream-source.test.ts)' },
   { role: 'SweepSweeper', action: 'dynamodb:GetItem', reason: 'the same, for a slot of a schedule' },
 ];
 
@@ -213,13 +216,21 @@ async function commandsOfAgents(): Promise<void> {
   await ask(host, 'GET', '/enrolment-tokens');
   await ask(host, 'GET', '/profiles/dev-flex');
   await ask(host, 'PUT', '/profiles/dev-flex', { body: { allow: [], deny: [{ executable: '/sbin/reboot' }] } });
+  const { url } = await liveTicket(host);
+  const socket = await LiveWatcher.open(url, agent.socketHeaders());
+  if (typeof socket === 'number') throw new Error(`the socket of the agent was refused: ${socket}`);
   const runId = await startCommand(host);
+  const watcher = await LiveWatcher.with(host);
+  await watcher.subscribe(runId, [`${runId}:0:0`, `${runId}:0.1:0`]);
   const statement = await agent.take();
   await agent.print(statement, 0, 'up\n');
   await agent.sync([statement]);
   await ask(host, 'GET', `/runs/${runId}/steps/restart/output?since=0`);
   await agent.complete(statement, 1);
   await host.waitForRun(runId);
+  await watcher.has('session.completed');
+  expect(socket.messages).toContainEqual({ type: 'sync' });
+  for (const each of [watcher, socket]) each.close();
   await host.fault({ function: 'AgentApiWork', service: 's3', operation: 'PutObject', times: 'always', kind: 'error' });
   const later = await startCommand(host);
   const second = await agent.take();
