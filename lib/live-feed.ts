@@ -96,7 +96,7 @@ export class LiveFeed extends Construct {
     this.#allowSend(handler);
     const role = new InvokeRole(this, 'InvokeRole', 'The live feed');
     const integration = new InvokeSocketIntegration('Connections', handler, role);
-    for (const routeKey of ['$connect', '$disconnect', 'subscribe', 'ping', '$default']) {
+    for (const routeKey of ['$connect', '$disconnect', '$default']) {
       const route = this.#api.addRoute(routeKey, { integration });
       Validations.of(route).acknowledge({
         id: 'AwsSolutions-APIG4',

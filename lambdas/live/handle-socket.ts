@@ -34,7 +34,7 @@ const UNAUTHORIZED: SocketResponse = { statusCode: 401, body: 'get a new ticket:
 /** Everything that happens on a connection, by route. A person has a ticket; an agent signs the request that connects. */
 export async function handleSocket(ports: SocketPorts, event: SocketEvent): Promise<SocketResponse> {
   const { routeKey, connectionId } = event.requestContext;
-  switch (routeKey) {
+  switch (routeKey === '$default' ? actionOf(event) : routeKey) {
     case '$connect':
       return connect(ports, event);
     case '$disconnect':
@@ -50,6 +50,11 @@ export async function handleSocket(ports: SocketPorts, event: SocketEvent): Prom
       await reply(ports, connectionId, badRequest('send {"action": "subscribe"} or {"action": "ping"}'));
       return OK;
   }
+}
+
+/** All messages have the route `$default`: a route for each action would cost a CloudFormation resource. */
+function actionOf({ body = '' }: SocketEvent): unknown {
+  return (jsonOf(body) as { action?: unknown } | null | undefined)?.action;
 }
 
 async function connect(ports: SocketPorts, event: SocketEvent): Promise<SocketResponse> {

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { LiveEvent } from './live-event.ts';
 
-/** What clients send. API Gateway routes a message by `action`. docs/live-feed.md describes the protocol. */
+/** What clients send. docs/live-feed.md describes the protocol. */
 const EventId = z.string().max(200);
 /** A client knows one last event of the commits, and one for each command whose output it follows. */
 const LAST_EVENTS_MAX = 20;

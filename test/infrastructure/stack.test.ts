@@ -92,8 +92,8 @@ describe.each(STAGES)('in stage %s', (stage) => {
   });
 
   it('a function has one integration and no permission of its own, so that a further route costs one resource', () => {
-    // The live feed has five routes and one integration.
-    expect(properties('AWS::ApiGatewayV2::Route')).toHaveLength(allRoutes.length + 5);
+    // The live feed has three routes and one integration.
+    expect(properties('AWS::ApiGatewayV2::Route')).toHaveLength(allRoutes.length + 3);
     expect(properties('AWS::ApiGatewayV2::Integration')).toHaveLength(Object.keys(CONTRACT).length + 1);
     const invokers = properties('AWS::Lambda::Permission').map(({ Principal }) => Principal);
     expect(new Set(invokers)).toEqual(new Set(['events.amazonaws.com']));
