@@ -28,9 +28,6 @@ const SILENT_FOR = Duration.minutes(15);
  */
 const MESSAGE_AGE_MAX = Duration.minutes(20);
 
-/** Events that arrive later are of no use: clients have read them over the API. */
-const STREAM_AGE_MAX = Duration.minutes(1);
-
 /** The alarms of the stage. The description of each names a heading of the RUNBOOK. */
 export class Alarms extends Construct {
   readonly all: Alarm[] = [];
@@ -50,15 +47,6 @@ export class Alarms extends Construct {
 
   messagesIn(id: string, queue: Queue, runbookHeading: string): void {
     this.#whenAny(id, queue.metricApproximateNumberOfMessagesVisible(), runbookHeading);
-  }
-
-  /** The consumer of a stream reads rows long after they were written. */
-  behind(id: string, consumer: NodeFunction, runbookHeading: string): void {
-    this.#alarm(id, runbookHeading, {
-      metric: consumer.metric('IteratorAge', { statistic: 'max', period: Duration.minutes(1) }),
-      threshold: STREAM_AGE_MAX.toMilliseconds(),
-      evaluationPeriods: 3,
-    });
   }
 
   /** Messages that their consumer should have received long ago. */

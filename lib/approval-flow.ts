@@ -28,7 +28,7 @@ import {
 } from '../lambdas/approval/environment.ts';
 import { WORKER_TIMEOUT_MS } from '../lambdas/run/lease.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
-import { NodeFunction, seconds } from './node-function.ts';
+import { InlineRole, NodeFunction, seconds } from './node-function.ts';
 import type { RunTable } from './run-table.ts';
 import type { TenantSecrets } from './tenant-secrets.ts';
 import { WorkQueue } from './work-queue.ts';
@@ -86,7 +86,12 @@ export class ApprovalFlow extends Construct {
     });
     stepQueue.allowSend(expire);
 
+    const role = new InlineRole(this, 'MachineRole', {
+      service: 'states.amazonaws.com',
+      description: `${Stack.of(this).stackName}: waits for the decisions on approvals`,
+    });
     this.machine = new StateMachine(this, 'Machine', {
+      role,
       stateMachineType: StateMachineType.STANDARD,
       definitionBody: DefinitionBody.fromChainable(this.#stages(waitForDecision, expire)),
       logs: {
@@ -100,7 +105,7 @@ export class ApprovalFlow extends Construct {
       },
       tracingEnabled: true,
     });
-    this.#acknowledgeWildcards(waitForDecision, expire);
+    this.#acknowledgeWildcards(role, waitForDecision, expire);
     this.publishDecision = this.#publishDecision(props);
   }
 
@@ -152,12 +157,12 @@ export class ApprovalFlow extends Construct {
   }
 
   /** AWS offers nothing narrower: log delivery and X-Ray support no resources, and a function's versions are `arn:*`. */
-  #acknowledgeWildcards(...invoked: NodeFunction[]): void {
+  #acknowledgeWildcards(role: InlineRole, ...invoked: NodeFunction[]): void {
     const versions = invoked.map(
       (each) => `<${Stack.of(this).getLogicalId(each.node.defaultChild as CfnFunction)}.Arn>:*`,
     );
     for (const resource of ['*', ...versions]) {
-      Validations.of(this.machine).acknowledge({
+      Validations.of(role).acknowledge({
         id: `AwsSolutions-IAM5[Resource::${resource}]`,
         reason: 'Log delivery and X-Ray support no resources; invoking a function includes its versions.',
       });

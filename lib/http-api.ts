@@ -58,7 +58,8 @@ export class CountersignHttpApi extends Construct {
   /** For environments: the issuers of the stage as JSON. */
   readonly issuers: string;
   readonly #authorizer: HttpLambdaAuthorizer;
-  readonly #invokeRole: InvokeRole;
+  /** API Gateway invokes the functions of the live feed with it, too. */
+  readonly invokeRole: InvokeRole;
   readonly #stage: CfnStage;
 
   constructor(scope: Construct, id: string, { bundles, config, runTable, cursors }: HttpApiProps) {
@@ -97,13 +98,13 @@ export class CountersignHttpApi extends Construct {
     // To record when a key was last used.
     runTable.allow(authorize, ['UpdateItem'], ['APIKEY']);
     runTable.allow(authorize, ['PutItem'], ['KEYS']);
-    this.#invokeRole = new InvokeRole(scope, 'HttpApiInvokeRole', 'The HTTP API');
-    this.#invokeRole.allow(authorize);
+    this.invokeRole = new InvokeRole(scope, 'HttpApiInvokeRole');
+    this.invokeRole.allow(authorize);
     // Earlier stacks have an authorizer "ApiKey" with an identity source. An update with an empty list may leave it as it
     // is, so a new authorizer replaces it.
     this.#authorizer = new HttpLambdaAuthorizer('Caller', authorize, {
       responseTypes: [HttpLambdaResponseType.SIMPLE],
-      role: this.#invokeRole,
+      role: this.invokeRole,
       // With an identity source, API Gateway would refuse requests without that header: a caller has a key or a token.
       identitySource: [],
       resultsCacheTtl: AUTHORIZATION_CACHED,
@@ -115,7 +116,7 @@ export class CountersignHttpApi extends Construct {
    * resource.
    */
   serve(group: FunctionGroup, handler: NodeFunction): void {
-    const integration = new InvokeIntegration(`${group}Integration`, handler, this.#invokeRole);
+    const integration = new InvokeIntegration(`${group}Integration`, handler, this.invokeRole);
     for (const { method, path, right } of routesOf(group)) {
       const withoutKey = right === 'public' || right === 'signed' ? WITHOUT_KEY[right] : undefined;
       const created = this.api.addRoutes({

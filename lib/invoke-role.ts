@@ -14,12 +14,12 @@ import type { Construct } from 'constructs';
 import { InlineRole, type NodeFunction } from './node-function.ts';
 
 /**
- * With this role API Gateway invokes the functions of an API. A role is one CloudFormation resource for all functions; with
+ * With this role API Gateway invokes the functions. A role is one CloudFormation resource for all functions; with
  * permissions, each function would need one of its own, and a template has at most 500 resources.
  */
 export class InvokeRole extends InlineRole {
-  constructor(scope: Construct, id: string, apiDescription: string) {
-    const description = `${Stack.of(scope).stackName}: ${apiDescription} invokes its functions`;
+  constructor(scope: Construct, id: string) {
+    const description = `${Stack.of(scope).stackName}: API Gateway invokes the functions of the stage`;
     super(scope, id, { service: 'apigateway.amazonaws.com', description });
   }
 

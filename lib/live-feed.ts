@@ -5,9 +5,11 @@ import { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { LiveEnvironment } from '../lambdas/live/environment.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
-import { InvokeRole, InvokeSocketIntegration } from './invoke-role.ts';
+import type { CountersignHttpApi } from './http-api.ts';
+import { InvokeSocketIntegration } from './invoke-role.ts';
 import { NodeFunction, seconds } from './node-function.ts';
 import type { RunTable } from './run-table.ts';
+import type { WorkQueue } from './work-queue.ts';
 
 /** The path of the WebSocket URL. */
 const STAGE_NAME = 'live';
@@ -28,6 +30,9 @@ const LOST_RETENTION = Duration.days(14);
 interface LiveFeedProps {
   bundles: FunctionBundles;
   runTable: RunTable;
+  httpApi: CountersignHttpApi;
+  /** Its policy also protects the queue of lost batches. */
+  stepQueue: WorkQueue;
 }
 
 /**
@@ -43,7 +48,7 @@ export class LiveFeed extends Construct {
   readonly #runTable: RunTable;
   readonly #environment: { RUN_TABLE: string; LIVE_CALLBACK_URL: string };
 
-  constructor(scope: Construct, id: string, { bundles, runTable }: LiveFeedProps) {
+  constructor(scope: Construct, id: string, { bundles, runTable, httpApi, stepQueue }: LiveFeedProps) {
     super(scope, id);
     this.#runTable = runTable;
     this.#api = new WebSocketApi(this, 'Api', { description: 'Live feed: events of runs, and hints for agents' });
@@ -60,8 +65,8 @@ export class LiveFeed extends Construct {
     // `stage.url` would spell the domain, which is another one on the local host.
     this.url = `${this.#api.apiEndpoint}/${STAGE_NAME}`;
     this.#environment = { RUN_TABLE: runTable.table.tableName, LIVE_CALLBACK_URL: stage.callbackUrl };
-    this.#connections(bundles);
-    this.lost = this.#lost();
+    this.#connections(bundles, httpApi);
+    this.lost = this.#lost(stepQueue);
     this.fanOut = this.#fanOut(bundles);
   }
 
@@ -77,7 +82,7 @@ export class LiveFeed extends Construct {
   }
 
   /** Opens and closes connections, and subscribes them. */
-  #connections(bundles: FunctionBundles): void {
+  #connections(bundles: FunctionBundles, httpApi: CountersignHttpApi): void {
     const handler = new NodeFunction(this, 'Connections', {
       bundles,
       entry: 'live/connections',
@@ -94,8 +99,7 @@ export class LiveFeed extends Construct {
     runTable.allow(handler, ['BatchGetItem'], ['RUN']);
     runTable.allow(handler, ['Query'], ['RUN', 'OUT']);
     this.#allowSend(handler);
-    const role = new InvokeRole(this, 'InvokeRole', 'The live feed');
-    const integration = new InvokeSocketIntegration('Connections', handler, role);
+    const integration = new InvokeSocketIntegration('Connections', handler, httpApi.invokeRole);
     for (const routeKey of ['$connect', '$disconnect', '$default']) {
       const route = this.#api.addRoute(routeKey, { integration });
       Validations.of(route).acknowledge({
@@ -150,8 +154,9 @@ export class LiveFeed extends Construct {
   }
 
   /** Receives the numbers of batches that could not be sent. Nobody needs to send them again: clients read them. */
-  #lost(): Queue {
-    const lost = new Queue(this, 'Lost', { retentionPeriod: LOST_RETENTION, enforceSSL: true });
+  #lost(stepQueue: WorkQueue): Queue {
+    const lost = new Queue(this, 'Lost', { retentionPeriod: LOST_RETENTION });
+    stepQueue.enforceTlsOf(lost);
     Validations.of(lost).acknowledge({
       id: 'AwsSolutions-SQS3',
       reason: 'This is itself where failed batches go. Nothing consumes it; an alarm watches it.',

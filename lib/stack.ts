@@ -68,14 +68,13 @@ export class CountersignStack extends Stack {
     const sealQueue = new WorkQueue(this, 'SealQueue', { consumerTimeout: SEAL_TIMEOUT });
     const shared = { bundles, config, runTable };
 
-    // New commits and output reach the people who watch them, over a WebSocket.
-    const liveFeed = config.liveFeed ? new LiveFeed(this, 'LiveFeed', shared) : undefined;
-
     // A signed webhook arrives and starts runs, in one transaction.
     // This id stays: another one would replace the cursor secret and the authorizer.
     const cursors = new ListCursors(this, 'KeyedRoutes');
     // This id stays: another one would replace the API and change its URL, which is configured in GitHub and ServiceNow.
     const httpApi = new CountersignHttpApi(this, 'FrontDoor', { ...shared, cursors });
+    // New commits and output reach the people who watch them, over a WebSocket.
+    const liveFeed = config.liveFeed ? new LiveFeed(this, 'LiveFeed', { ...shared, httpApi, stepQueue }) : undefined;
     const webhookSecrets = new TenantSecrets(this, 'WebhookSecrets', {
       ...config,
       purpose: 'webhook-signing',
@@ -190,10 +189,7 @@ export class CountersignStack extends Stack {
     alarms.silent('SweeperSilent', sweeper, 'The sweeper does not sweep');
     alarms.loggedError('EvidenceRefused', evidence.seal, 'CHAIN_BROKEN', 'A run is not sealed');
     alarms.loggedError('RulesBroken', evidence.seal, 'RULES_BROKEN', 'A run broke a rule');
-    if (liveFeed) {
-      alarms.behind('LiveFeedBehind', liveFeed.fanOut, 'The live feed is behind');
-      alarms.messagesIn('LiveFeedLost', liveFeed.lost, 'The live feed lost events');
-    }
+    if (liveFeed) alarms.messagesIn('LiveFeedLost', liveFeed.lost, 'The live feed lost events');
     alarms.failing('EvidenceLogFailing', evidenceLog.closeDays, 'The evidence log of a day is not closed');
 
     new Dashboard(this, 'Dashboard', { config, api: httpApi.api, intake: intakeFunctions, queues, alarms });

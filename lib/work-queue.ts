@@ -1,7 +1,7 @@
 import { Duration } from 'aws-cdk-lib';
 import { AnyPrincipal, Effect, PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import { SqsEventSource } from 'aws-cdk-lib/aws-lambda-event-sources';
-import { Queue, QueuePolicy } from 'aws-cdk-lib/aws-sqs';
+import { type CfnQueuePolicy, Queue, QueuePolicy } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import type { NodeFunction } from './node-function.ts';
 
@@ -14,6 +14,8 @@ const DEAD_LETTER_RETENTION = Duration.days(14);
 export class WorkQueue extends Construct {
   readonly queue: Queue;
   readonly deadLetters: Queue;
+  readonly #tlsOnly: PolicyStatement;
+  readonly #policy: CfnQueuePolicy;
 
   constructor(scope: Construct, id: string, { consumerTimeout }: { consumerTimeout: Duration }) {
     super(scope, id);
@@ -23,15 +25,22 @@ export class WorkQueue extends Construct {
       deadLetterQueue: { queue: this.deadLetters, maxReceiveCount: RECEIVES_BEFORE_DEAD_LETTER },
     });
     // One policy for both queues: with `enforceSSL` each would have its own.
-    new QueuePolicy(this, 'TlsOnly', { queues: [this.queue, this.deadLetters] }).document.addStatements(
-      new PolicyStatement({
-        effect: Effect.DENY,
-        principals: [new AnyPrincipal()],
-        actions: ['sqs:*'],
-        resources: [this.queue.queueArn, this.deadLetters.queueArn],
-        conditions: { Bool: { 'aws:SecureTransport': 'false' } },
-      }),
-    );
+    this.#tlsOnly = new PolicyStatement({
+      effect: Effect.DENY,
+      principals: [new AnyPrincipal()],
+      actions: ['sqs:*'],
+      resources: [this.queue.queueArn, this.deadLetters.queueArn],
+      conditions: { Bool: { 'aws:SecureTransport': 'false' } },
+    });
+    const policy = new QueuePolicy(this, 'TlsOnly', { queues: [this.queue, this.deadLetters] });
+    policy.document.addStatements(this.#tlsOnly);
+    this.#policy = policy.node.defaultChild as CfnQueuePolicy;
+  }
+
+  /** Puts another queue under the same policy, which saves a CloudFormation resource. */
+  enforceTlsOf(other: Queue): void {
+    this.#tlsOnly.addResources(other.queueArn);
+    this.#policy.queues = [...this.#policy.queues, other.queueUrl];
   }
 
   consumedBy(
