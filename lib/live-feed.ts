@@ -1,6 +1,7 @@
 import { Duration, Stack, Validations } from 'aws-cdk-lib';
 import { type CfnApi, WebSocketApi, WebSocketStage } from 'aws-cdk-lib/aws-apigatewayv2';
 import { EventSourceMapping, FilterCriteria, FilterRule, StartingPosition } from 'aws-cdk-lib/aws-lambda';
+import type { ILogGroup } from 'aws-cdk-lib/aws-logs';
 import { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { LiveEnvironment } from '../lambdas/live/environment.ts';
@@ -40,7 +41,6 @@ interface LiveFeedProps {
  * clients read it over the HTTP API when a message is lost. So it can be left out (`liveFeed: false`).
  */
 export class LiveFeed extends Construct {
-  readonly fanOut: NodeFunction;
   readonly lost: Queue;
   /** For clients. */
   readonly url: string;
@@ -65,9 +65,9 @@ export class LiveFeed extends Construct {
     // `stage.url` would spell the domain, which is another one on the local host.
     this.url = `${this.#api.apiEndpoint}/${STAGE_NAME}`;
     this.#environment = { RUN_TABLE: runTable.table.tableName, LIVE_CALLBACK_URL: stage.callbackUrl };
-    this.#connections(bundles, httpApi);
+    const { logGroup } = this.#connections(bundles, httpApi);
     this.lost = this.#lost(stepQueue);
-    this.fanOut = this.#fanOut(bundles);
+    this.#fanOut(bundles, logGroup);
   }
 
   /** For functions that send to connections. */
@@ -82,7 +82,7 @@ export class LiveFeed extends Construct {
   }
 
   /** Opens and closes connections, and subscribes them. */
-  #connections(bundles: FunctionBundles, httpApi: CountersignHttpApi): void {
+  #connections(bundles: FunctionBundles, httpApi: CountersignHttpApi): NodeFunction {
     const handler = new NodeFunction(this, 'Connections', {
       bundles,
       entry: 'live/connections',
@@ -100,17 +100,19 @@ export class LiveFeed extends Construct {
     runTable.allow(handler, ['Query'], ['RUN', 'OUT']);
     this.#allowSend(handler);
     const integration = new InvokeSocketIntegration('Connections', handler, httpApi.invokeRole);
-    for (const routeKey of ['$connect', '$disconnect', '$default']) {
+    // There is no `$disconnect`: API Gateway does not invoke it reliably, so the fan-out must forget closed connections anyway.
+    for (const routeKey of ['$connect', '$default']) {
       const route = this.#api.addRoute(routeKey, { integration });
       Validations.of(route).acknowledge({
         id: 'AwsSolutions-APIG4',
         reason: 'The function verifies a one-time ticket or the signature of an agent when a connection opens.',
       });
     }
+    return handler;
   }
 
   /** Receives every new commit and every chunk of output, in the order of its run. */
-  #fanOut(bundles: FunctionBundles): NodeFunction {
+  #fanOut(bundles: FunctionBundles, logGroup: ILogGroup): void {
     const fanOut = new NodeFunction(this, 'FanOut', {
       bundles,
       entry: 'live/fan-out',
@@ -118,6 +120,7 @@ export class LiveFeed extends Construct {
       schema: LiveEnvironment,
       environment: this.#environment,
       timeout: FAN_OUT_TIMEOUT,
+      logGroup,
     });
     const runTable = this.#runTable;
     runTable.allow(fanOut, ['Query'], ['LIVE']);
@@ -150,7 +153,6 @@ export class LiveFeed extends Construct {
         FilterCriteria.filter({ ...isNew, dynamodb: { Keys: { pk: { S: FilterRule.beginsWith('OUT#') } } } }),
       ],
     });
-    return fanOut;
   }
 
   /** Receives the numbers of batches that could not be sent. Nobody needs to send them again: clients read them. */

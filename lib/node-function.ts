@@ -15,7 +15,7 @@ import {
   Runtime,
   SystemLogLevel,
 } from 'aws-cdk-lib/aws-lambda';
-import { LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs';
+import { type ILogGroup, LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs';
 import type { Construct } from 'constructs';
 import type * as z from 'zod';
 import type { FunctionBundles } from './bundle-functions.ts';
@@ -37,6 +37,8 @@ export interface NodeFunctionProps<Schema extends z.ZodObject> {
   reservedConcurrency?: number;
   /** Lambda logs only its warnings, not two lines for each request: for functions that agents call all the time. */
   quiet?: true;
+  /** For functions that belong together. By default each has its own. */
+  logGroup?: ILogGroup;
   /** The function sends messages to a queue that it consumes. Without this setting Lambda stops such a loop after about 16 invocations. */
   sendsToItself?: boolean;
 }
@@ -44,10 +46,7 @@ export interface NodeFunctionProps<Schema extends z.ZodObject> {
 /** The only construct for functions: each has its own role without default permissions, and its own log group. */
 export class NodeFunction<Schema extends z.ZodObject = z.ZodObject> extends LambdaFunction {
   constructor(scope: Construct, id: string, props: NodeFunctionProps<Schema>) {
-    const logGroup = new LogGroup(scope, `${id}Log`, {
-      retention: RetentionDays.ONE_MONTH,
-      removalPolicy: RemovalPolicy.DESTROY,
-    });
+    const logGroup = props.logGroup ?? newLogGroup(scope, `${id}Log`);
     const role = new InlineRole(scope, `${id}Role`, {
       service: 'lambda.amazonaws.com',
       description: `${Stack.of(scope).stackName}: ${props.description}`,
@@ -76,6 +75,9 @@ export class NodeFunction<Schema extends z.ZodObject = z.ZodObject> extends Lamb
     this.addToRolePolicy(new PolicyStatement({ actions, resources, ...(conditions && { conditions }) }));
   }
 }
+
+const newLogGroup = (scope: Construct, id: string): LogGroup =>
+  new LogGroup(scope, id, { retention: RetentionDays.ONE_MONTH, removalPolicy: RemovalPolicy.DESTROY });
 
 /** Has its permissions inline: as separate resources they would need a place in the template for each role. */
 export class InlineRole extends Role {

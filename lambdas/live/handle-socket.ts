@@ -37,9 +37,6 @@ export async function handleSocket(ports: SocketPorts, event: SocketEvent): Prom
   switch (routeKey === '$default' ? actionOf(event) : routeKey) {
     case '$connect':
       return connect(ports, event);
-    case '$disconnect':
-      await ports.live.close(connectionId);
-      return OK;
     case 'ping':
       await reply(ports, connectionId, { type: 'pong' });
       return OK;

@@ -92,8 +92,8 @@ describe.each(STAGES)('in stage %s', (stage) => {
   });
 
   it('a function has one integration and no permission of its own, so that a further route costs one resource', () => {
-    // The live feed has three routes and one integration.
-    expect(properties('AWS::ApiGatewayV2::Route')).toHaveLength(allRoutes.length + 3);
+    // The live feed has two routes and one integration.
+    expect(properties('AWS::ApiGatewayV2::Route')).toHaveLength(allRoutes.length + 2);
     expect(properties('AWS::ApiGatewayV2::Integration')).toHaveLength(Object.keys(CONTRACT).length + 1);
     const invokers = properties('AWS::Lambda::Permission').map(({ Principal }) => Principal);
     expect(new Set(invokers)).toEqual(new Set(['events.amazonaws.com']));
@@ -272,12 +272,13 @@ describe.each(STAGES)('in stage %s', (stage) => {
     expect(machine?.LoggingConfiguration).toMatchObject({ IncludeExecutionData: false });
   });
 
-  it('every function runs Node.js 24 on arm64 and has its own log group with a retention', () => {
+  it('every function runs Node.js 24 on arm64 and has its own log group with a retention; those of the live feed share one', () => {
     const groups = properties('AWS::Lambda::Function').map(({ Runtime, Architectures, LoggingConfig }) => {
       expect([Runtime, Architectures]).toEqual(['nodejs24.x', ['arm64']]);
       return (LoggingConfig as { LogGroup: string }).LogGroup;
     });
-    expect(new Set(groups).size).toBe(groups.length);
+    expect(new Set(groups).size).toBe(groups.length - 1);
+    expect(groups.filter((name) => name.includes('LiveFeedConnectionsLog'))).toHaveLength(2);
     cdk.allResourcesProperties('AWS::Logs::LogGroup', { RetentionInDays: 30 });
   });
 
