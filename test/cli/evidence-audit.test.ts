@@ -84,7 +84,7 @@ describe('countersign evidence audit', () => {
     expect(lines[0]).toBe(
       '2026-01-02  the signature of its log is of 2026-01-02, but its key was retired on 2025-06-01',
     );
-    expect(lines[3]).toBe(
+    expect(lines[4]).toBe(
       'run_00000001  was tampered with: signature is of 2026-01-02, but its key was retired on 2025-06-01',
     );
   });

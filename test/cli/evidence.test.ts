@@ -195,7 +195,17 @@ describe('evidence show', () => {
   it('shows decisions, approvals, writes, the rollback and every commit', async () => {
     const { exitCode, stdout } = await onTerminal(400, ['evidence', 'show', bundle, '--key', key]);
     expect(exitCode).toBe(0);
-    expect(stdout).toMatch(/^acme\/run_00000001: failed_terminal\n/);
+    expect(stdout).toMatch(/^acme\/run_00000001: failed_terminal, rolled back\n/);
+    expect(stdout).toMatch(/^rolled back +by worker, because of TARGET_REFUSED$/m);
+    const document = JSON.parse(vectors.document);
+    const receipt = document.receipts.find(({ step }: { step: string }) => step === 'assign');
+    const decision = document.decisions.findLast(({ step }: { step: string }) => step === 'assign');
+    expect(stdout).toContain(
+      `github issues.opened > needs_approval by writes > approved by ben, cleo (${receipt.grounds.approvalId}) > ` +
+        `assign: ${receipt.tool} ${receipt.target} (assignment_group), reversed, 2026-01-02 `,
+    );
+    const hashes = [decision.policyHash, decision.actionHash, receipt.requestHash];
+    for (const hash of hashes) expect(stdout).toContain(` ${hash}\n`);
     expect(stdout).toMatch(/^signature +valid: Ed25519/m);
     expect(stdout).toMatch(/^3 +assign +needs_approval +writes +needs_approval in prod$/m);
     expect(stdout).toMatch(
@@ -272,7 +282,7 @@ describe('evidence html', () => {
     expect(html).toContain("default-src 'none'; style-src 'unsafe-inline'");
     expect(html).not.toMatch(/<script|<link|<img|<iframe|src=|href=|url\(|@import/i);
     expect(html.match(/<h2>([^<]+)<\/h2>/g)).toEqual(
-      ['Steps', 'Policy decisions', 'Approvals', 'Writes', 'Rollback', 'Cost', 'Timeline'].map(
+      ['From request to write', 'Steps', 'Policy decisions', 'Approvals', 'Writes', 'Rollback', 'Cost', 'Timeline'].map(
         (title) => `<h2>${title}</h2>`,
       ),
     );

@@ -9,6 +9,7 @@ import { requirementText } from '../../../lambdas/run/events/requirement-text.ts
 import { dateAndClock } from '../../terminal/times.ts';
 import { eventText } from '../runs/event-text.ts';
 import type { ReadEvidence } from './bundle-file.ts';
+import { isRead, rollbackOf, writeLines } from './write-lines.ts';
 
 const HASH_SHOWN_DIGITS = 12;
 
@@ -16,16 +17,23 @@ const HASH_SHOWN_DIGITS = 12;
 export interface EvidenceText {
   heading: string;
   facts: [name: string, value: string][];
-  sections: { title: string; columns: string[]; rows: (string | string[])[][] }[];
+  sections: { title: string; columns: string[]; hasWholeIds?: true; rows: (string | string[])[][] }[];
 }
 
 export function evidenceText({ document, addenda, verdict }: ReadEvidence): EvidenceText {
   const { run, steps, decisions, approvals, receipts, cost, commits } = document;
+  const rolledBack = rollbackOf({ document, addenda });
   const sections = [
     {
       title: 'Broken rules',
       columns: ['Rule', 'Entry', 'Problem'],
       rows: verdict.rules.broken.map(({ rule, name, entry, problem }) => [`${rule}, ${name}`, entry, problem]),
+    },
+    {
+      title: 'From request to write',
+      columns: ['Requested by > decision > approvers > write, then the complete hashes'],
+      hasWholeIds: true as const,
+      rows: writeLines(document).map((lines) => [lines]),
     },
     { title: 'Steps', columns: ['Step', 'Tool', 'Status', 'Attempts', 'Output'], rows: steps.map(stepRow) },
     {
@@ -47,7 +55,12 @@ export function evidenceText({ document, addenda, verdict }: ReadEvidence): Evid
     {
       title: 'Writes',
       columns: ['Step', 'Target', 'Fields', 'Outcome', 'Undo'],
-      rows: receipts.map((receipt) => receiptRow(receipt, run.runId)),
+      rows: receipts.filter((receipt) => !isRead(receipt)).map((receipt) => receiptRow(receipt, run.runId)),
+    },
+    {
+      title: 'Reads',
+      columns: ['Step', 'Target', 'Fields', 'Outcome'],
+      rows: receipts.filter(isRead).map((receipt) => receiptRow(receipt, run.runId).slice(0, -1)),
     },
     {
       title: 'Rollback',
@@ -73,8 +86,12 @@ export function evidenceText({ document, addenda, verdict }: ReadEvidence): Evid
     },
   ];
   return {
-    heading: `${run.tenant}/${run.runId}: ${run.status}`,
-    facts: [...runFacts(document), ...proofFacts(document, verdict)],
+    heading: `${run.tenant}/${run.runId}: ${run.status}${rolledBack ? `, ${rolledBack.title}` : ''}`,
+    facts: [
+      ...(rolledBack ? ([[rolledBack.title, rolledBack.details]] satisfies EvidenceText['facts']) : []),
+      ...runFacts(document),
+      ...proofFacts(document, verdict),
+    ],
     sections: sections.filter(({ rows }) => rows.length > 0),
   };
 }
@@ -122,10 +139,10 @@ function proofFacts({ head }: EvidenceDocument, verdict: ReadEvidence['verdict']
   ];
 }
 
-function stepRow({ id, tool, status, skipped, attempt, output }: EvidenceDocument['steps'][number]): string[] {
+function stepRow({ id, tool, status, skipped, attempt, output, action }: EvidenceDocument['steps'][number]): string[] {
   return [
     id,
-    tool,
+    action?.effect === 'read' ? `${tool} (read)` : tool,
     skipped ? 'skipped' : status,
     attempt > 0 ? String(attempt) : '-',
     output ? digestText(output) : '-',

@@ -20,10 +20,10 @@ function print({ heading, facts, sections }: EvidenceText, terminal: Terminal): 
   terminal.print(terminal.paint('strong', heading));
   const factRows = facts.map(([name, value]) => [{ text: name, tone: 'quiet' } as const, value]);
   for (const line of alignedLines([{}, { shrink: 'wrap' }], factRows, terminal)) terminal.print(line);
-  for (const { title, columns, rows } of sections) {
+  for (const { title, columns, rows, hasWholeIds } of sections) {
     terminal.print(`\n${terminal.paint('strong', title.toUpperCase())}`);
     const wrapped = columns.map((column) => ({ title: column.toUpperCase(), shrink: 'wrap' }) as const);
-    const shown = terminal.isInteractive ? rows.map((row) => row.map(shortIds)) : rows;
+    const shown = terminal.isInteractive && !hasWholeIds ? rows.map((row) => row.map(shortIds)) : rows;
     for (const line of table(wrapped, shown, terminal)) terminal.print(line);
   }
 }
