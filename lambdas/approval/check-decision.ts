@@ -32,10 +32,14 @@ export function voteOf(people: readonly Person[], approval: Approval, deciding: 
   if (makers.includes(id)) {
     throw new CountersignError('APPROVAL_SELF', 'you had a hand in this write, so someone else must decide on it');
   }
-  const eligible = mayDecide(withRightsOfKey(person, deciding, approval), people, approval.requirement, makers, at);
+  const voter = withRightsOfKey(person, deciding, approval);
+  const eligible = mayDecide(voter, people, approval.requirement, makers, at);
   if (!eligible.may) throw new CountersignError('APPROVAL_FORBIDDEN', eligible.why);
   const vote = decision.kind === 'reject' ? ('reject' as const) : ('approve' as const);
-  return { person: id, via, decision: vote, at, ...(eligible.onBehalfOf && { onBehalfOf: eligible.onBehalfOf }) };
+  const { onBehalfOf } = eligible;
+  const { role, tier, groups } = people.find((each) => each.id === onBehalfOf) ?? voter;
+  const rights = { role, tier, groups };
+  return { person: id, via, decision: vote, at, rights, ...(onBehalfOf !== undefined && { onBehalfOf }) };
 }
 
 /** The person with the rights that their role and the role of their key share. */

@@ -11,6 +11,7 @@ import type { RunChanger, RunState } from '../run-changes/run-changer.ts';
 import { fail, succeed } from '../run-changes/step-endings.ts';
 import { assertInTime, closed, type Deciding, voteOf } from './check-decision.ts';
 import { type DecidableApproval, editWrite, isLastEdit } from './edit-write.ts';
+import { isRecordedRefusal, recordRefusal } from './record-refusal.ts';
 import { countedVotes } from './votes.ts';
 
 export type { Deciding, Decision } from './check-decision.ts';
@@ -47,6 +48,9 @@ export async function decide(decider: Decider, deciding: Deciding): Promise<Deci
     decided = await apply(decider, state, draft, { approval, step, vote, people }, deciding.decision);
     return concludeRun(decider.runs, state, draft, { parked });
   }).catch(async (error: unknown) => {
+    if (error instanceof CountersignError && isRecordedRefusal(error.code)) {
+      await recordRefusal(decider, target, deciding, error.code);
+    }
     // Another decision has ended the run meanwhile: the approval shows which.
     if (!(error instanceof CountersignError) || error.code !== 'RUN_TERMINAL_STATE') throw error;
     decided = decidedBefore(await read(decider, target, approvalId), deciding);
@@ -141,7 +145,7 @@ function decidedBefore(approval: Approval, deciding: Deciding): Decided | undefi
   return undefined;
 }
 
-function voted({ approvalId, stepId }: Approval, { person, via, decision, onBehalfOf }: Vote) {
+function voted({ approvalId, stepId }: Approval, { person, via, decision, onBehalfOf, rights }: Vote) {
   return {
     type: 'approval.voted' as const,
     step: stepId,
@@ -150,5 +154,6 @@ function voted({ approvalId, stepId }: Approval, { person, via, decision, onBeha
     via,
     decision,
     ...(onBehalfOf !== undefined && { onBehalfOf }),
+    ...(rights && { rights }),
   };
 }

@@ -90,6 +90,8 @@ export function requestApproval(
   };
   assertFits(approval, write?.input);
   const { approvalId, remindAt, slaAt, expiresAt } = approval;
+  const { author, calls = [] } = state.workflow;
+  const authors = [...new Set([author, ...calls.map((called) => called.author)].filter((each) => each !== undefined))];
   draft
     .put({
       ...step,
@@ -110,6 +112,7 @@ export function requestApproval(
       slaAt,
       expiresAt,
       ...(phase && { phase: recordedPhase(phase) }),
+      ...(authors.length > 0 && { authors }),
     })
     .enqueue(
       newOutboxEntry(

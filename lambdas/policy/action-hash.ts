@@ -1,15 +1,51 @@
 import { hashOf } from '../run/canonical-json.ts';
+import { fieldDigests, saltedDigest } from '../run/digest.ts';
 import type { ProposedAction } from './policy.ts';
+
+/**
+ * What an action hash is made of, without values: evidence contains it, so that anybody can compute the hash again. The
+ * salt of the run prevents that short values are guessed from their digests.
+ */
+export interface ActionDigests {
+  /** All facts of the action but its fields and makers. */
+  facts: Omit<ProposedAction, 'fields' | 'makers'>;
+  /** By name of the field. */
+  fields: Record<string, string>;
+  input: string;
+}
+
+export function actionDigests(
+  { makers: _ignored, fields, ...facts }: ProposedAction,
+  input: unknown,
+  salt: string,
+): ActionDigests {
+  return {
+    facts: JSON.parse(JSON.stringify(facts)),
+    fields: fieldDigests(salt, fields),
+    input: saltedDigest(salt, input),
+  };
+}
 
 /**
  * Identifies what an approval covers: the action, its complete input, the policies and the workflow version. The makers are
  * not part of it: they do not change what is written.
  */
 export function actionHash(
-  { makers: _ignored, ...action }: ProposedAction,
+  action: ProposedAction,
   input: unknown,
   policyHash: string,
   workflow: { name: string; version: number },
+  salt?: string,
 ): string {
-  return hashOf(JSON.parse(JSON.stringify({ action, input, policyHash, workflow })));
+  if (salt === undefined) {
+    const { makers: _ignored, ...facts } = action;
+    return hashOf(JSON.parse(JSON.stringify({ action: facts, input, policyHash, workflow })));
+  }
+  const { facts, ...digests } = actionDigests(action, input, salt);
+  return hashOf({
+    action: facts,
+    ...digests,
+    policyHash,
+    workflow: { name: workflow.name, version: workflow.version },
+  });
 }

@@ -1,11 +1,12 @@
 import { connectorOf, type Operation, type Proposal } from '../connectors/connector.ts';
 import { makersOf, type Person } from '../people/people.ts';
-import { actionHash } from '../policy/action-hash.ts';
+import { type ActionDigests, actionDigests, actionHash } from '../policy/action-hash.ts';
 import type { Environment, Policy, PolicyDecision, PolicyRequest, ProposedAction } from '../policy/policy.ts';
 import { type BeforeValues, beforeValues } from '../policy/policy-facts.ts';
 import { type Circumstances, policyRequest, proposedAction } from '../policy/proposed-action.ts';
 import { CountersignError } from '../run/errors.ts';
 import type { EventOf } from '../run/events/events.ts';
+import type { DecidedAction } from '../run/events/policy-events.ts';
 import type { TouchedState } from '../run/receipt.ts';
 import type { Run, Trigger } from '../run/run.ts';
 import type { StepFacts, Steps } from '../run/step.ts';
@@ -40,6 +41,8 @@ export interface DecidedCall extends ProposedCall {
   request: PolicyRequest;
   decision: PolicyDecision;
   actionHash: string;
+  /** What the hash is made of, in a run that has a salt. */
+  digests?: ActionDigests;
 }
 
 export function proposeCall(call: Call): ProposedCall {
@@ -82,7 +85,7 @@ interface DecisionContext extends Omit<Circumstances, 'before'> {
 /** Policy decides on a proposed call. */
 export async function decideOnCall(
   { policy, environment }: DecidingPorts,
-  run: Parameters<typeof policyRequest>[0],
+  run: Parameters<typeof policyRequest>[0] & Pick<Run, 'salt'>,
   proposed: ProposedCall,
   { workflow, index, undoes, makers }: CallingStep,
   { at, trigger, before, fresh = false }: DecisionContext,
@@ -109,8 +112,11 @@ export async function decideOnCall(
     return found;
   };
   const decision = await policy.decide(request, { fresh, ...(read && { readBefore }) });
-  const hash = actionHash(action, input, decision.policyHash, run.workflow);
-  return { ...proposed, action, request: found ? { ...request, before: found } : request, decision, actionHash: hash };
+  const hash = actionHash(action, input, decision.policyHash, run.workflow, run.salt);
+  return {
+    ...{ ...proposed, action, request: found ? { ...request, before: found } : request, decision, actionHash: hash },
+    ...(run.salt !== undefined && { digests: actionDigests(action, input, run.salt) }),
+  };
 }
 
 /** Everyone whose input is in the call of a step. None of them may approve it. */
@@ -144,7 +150,7 @@ function makersOfOutputs(workflow: PublishedWorkflow, steps: Steps, index: numbe
 }
 
 export function policyDecided({ id, index }: StepFacts, decided: DecidedCall): EventOf<'policy.decided'> {
-  const { action, decision, actionHash: hash } = decided;
+  const { action, decision, actionHash: hash, digests } = decided;
   const { tool, target, derived } = action;
   const { verdict, policyHash, policies, reasons } = decision;
   return {
@@ -159,7 +165,14 @@ export function policyDecided({ id, index }: StepFacts, decided: DecidedCall): E
     reasons,
     actionHash: hash,
     ...(derived && { derived }),
+    ...(digests && { action: factsIn(digests), fields: digests.fields, inputDigest: digests.input }),
     ...(verdict === 'needs_approval' && decision.requirement),
     ...(verdict === 'deny' && decision.message !== undefined && { message: decision.message }),
   };
+}
+
+/** The facts of the action that the event does not have under its own fields. */
+function factsIn({ facts }: ActionDigests): DecidedAction {
+  const { connector, instance, effect, risk, blastRadius, environment, destructive, reversible, undo } = facts;
+  return { connector, instance, effect, risk, blastRadius, environment, destructive, reversible, undo };
 }

@@ -111,7 +111,7 @@ interface Rollback {
 /** A run that begins in `rolling_back`: it has no steps of the workflow, only undos. It needs no slot. */
 function rollbackRun({ trigger }: RunState, run: TerminalRun, runId: string, rollback: Rollback): CreatedRun {
   const { bundleHash, steps, by, at } = rollback;
-  const { tenant, automation, workspace, workflow, subject, enrichment, inputs } = run;
+  const { tenant, automation, workspace, workflow, subject, enrichment, inputs, salt } = run;
   const rollbackOf = { runId: run.runId, bundleHash, steps };
   const accepted = { ...run.trigger, key: `rollback:${run.runId}` };
   const before: ActiveRun = {
@@ -124,6 +124,7 @@ function rollbackRun({ trigger }: RunState, run: TerminalRun, runId: string, rol
     trigger: accepted,
     ...(subject !== undefined && { subject }),
     ...(enrichment && { enrichment }),
+    ...(salt !== undefined && { salt }),
     ...(inputs && { inputs }),
     makers: [by.actor],
     writes: 0,
@@ -147,7 +148,11 @@ function rollbackRun({ trigger }: RunState, run: TerminalRun, runId: string, rol
       ...(by.reason !== undefined && { reason: by.reason }),
     })
     .move('enriching', by)
-    .record({ type: 'run.enriched', enrichmentHash: hashOf(enrichment ?? null) })
+    .record({
+      type: 'run.enriched',
+      enrichmentHash: hashOf(enrichment ?? null),
+      ...(salt !== undefined && { salted: true as const }),
+    })
     .move('ready', by)
     .move('rolling_back', by)
     .note({ rollback: { endsAs: 'succeeded', actor: by.actor, at } });

@@ -107,6 +107,7 @@ export function settleReceipt(draft: RunDraft, receipt: Exclude<Receipt, { outco
     step: receipt.stepId,
     receiptKey: receipt.key,
     outcome: receipt.outcome,
+    ...(receipt.effect === 'read' && { read: true as const }),
     ...(receipt.outcome === 'succeeded' && receipt.recovered && { recovered: receipt.recovered }),
   });
 }

@@ -30,6 +30,13 @@ export const closedAt = ({ decidedAt, requestedAt }: Approval): string => decide
 
 export type Channel = 'slack' | 'api' | 'console';
 
+/** As they were when the person voted. */
+export interface VoterRights {
+  role: string;
+  tier: string;
+  groups: string[];
+}
+
 export interface Vote {
   /** The person's id, independent of the identity they used. */
   person: string;
@@ -39,6 +46,8 @@ export interface Vote {
   reason?: string;
   /** The person who is away and for whom they decide. */
   onBehalfOf?: string;
+  /** The rights by which they decided: their own, or those of the person who is away. Votes of earlier versions lack it. */
+  rights?: VoterRights;
   at: string;
 }
 

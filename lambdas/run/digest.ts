@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { canonicalJson, sha256Hex } from './canonical-json.ts';
+import { canonicalJson, hashOf, sha256Hex } from './canonical-json.ts';
 
 export const Sha256 = z.string().regex(/^[0-9a-f]{64}$/, 'is not a sha256 in hexadecimal');
 
@@ -16,3 +16,14 @@ export const digestOf = (value: unknown): Digest => textDigest(canonicalJson(val
 export function textDigest(text: string): Digest {
   return { sha256: sha256Hex(text), bytes: Buffer.byteLength(text) };
 }
+
+/** `H(salt + JCS(value))`, as docs/evidence-format.md defines it. */
+export const saltedDigest = (salt: string, value: unknown): string =>
+  sha256Hex(`${salt}${canonicalJson(JSON.parse(JSON.stringify(value ?? null)))}`);
+
+export const fieldDigests = (salt: string, fields: Record<string, unknown>): Record<string, string> =>
+  Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, saltedDigest(salt, value)]));
+
+/** Identifies the fields that a request writes. Runs that an earlier version started have no salt. */
+export const requestHash = (fields: Record<string, unknown>, salt: string | undefined): string =>
+  hashOf(salt === undefined ? fields : fieldDigests(salt, fields));

@@ -52,6 +52,10 @@ interface RunFacts {
   /** What the run is about, e.g. `github:octo-org/payments#7`. */
   subject?: string;
   enrichment?: Enrichment;
+  /** The person who requested the run or caused its event; of an unknown one the hash of their identity. */
+  requester?: { person?: string; identityHash?: string };
+  /** Random. Digests of values in events begin with it, so that nobody can guess a short value. Not part of evidence. */
+  salt?: string;
   /** What the starter gave; from the start of the run on, checked and with defaults (workflow/inputs.ts). */
   inputs?: Record<string, unknown>;
   /** Templates of the automation for the other inputs, until the run starts. */
@@ -86,6 +90,8 @@ interface RunFacts {
   resumeCount?: number;
   /** How many of these after a long time without progress. */
   orphanResumes?: number;
+  /** Decisions that were refused and recorded, by approval, person and reason. */
+  refusals?: string[];
   /** Set when the rollback began. */
   rollback?: Rollback;
   /** The result of the rollback or cancellation for each write, in that order. */

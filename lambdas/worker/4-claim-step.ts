@@ -8,6 +8,7 @@ import { type ProposedCall, proposeCall } from '../proposal/propose-call.ts';
 import { accessFor } from '../proposal/read-target.ts';
 import { hashOf } from '../run/canonical-json.ts';
 import { effectiveCaps, withOneMoreWrite } from '../run/caps.ts';
+import { requestHash } from '../run/digest.ts';
 import { CountersignError, recordedError } from '../run/errors.ts';
 import { newLease } from '../run/lease.ts';
 import { type IntentReceipt, type OpenReceipt, RECEIPT_SCHEMA_VERSION, type Receipt, spentOn } from '../run/receipt.ts';
@@ -96,7 +97,8 @@ async function proposeAndClaim(
   };
   const receipt = intent(draft, running, proposed, { open, earlier });
   draft.put(running).putReceipt(receipt, 'free').record(claimed(running), intended(receipt));
-  return { step: running, receipt, ...(open && { open }) };
+  const { salt } = draft.run;
+  return { step: running, receipt, ...(open && { open }), ...(salt !== undefined && { salt }) };
 }
 
 async function proposeStep(
@@ -169,7 +171,7 @@ function intent(
     effect: operation.effect,
     target: proposal.target,
     fields: Object.keys(proposal.fields),
-    requestHash: hashOf(proposal.fields),
+    requestHash: requestHash(proposal.fields, draft.run.salt),
     attempt: step.attempt,
     leaseVersion: step.leaseVersion,
     intentAt: draft.at,
@@ -195,8 +197,9 @@ function claimed({ id, index, tool, lease, leaseVersion, attempt, input }: Runni
   };
 }
 
-function intended({ stepId, key, tool, target, requestHash }: IntentReceipt) {
-  return { type: 'write.intended' as const, step: stepId, receiptKey: key, tool, target, requestHash };
+function intended({ stepId, key, tool, target, requestHash: hash, effect }: IntentReceipt) {
+  const read = effect === 'read' && { read: true as const };
+  return { type: 'write.intended' as const, step: stepId, receiptKey: key, tool, target, requestHash: hash, ...read };
 }
 
 function receiptGrounds({ decision, approvalId }: Governed): IntentReceipt['grounds'] {

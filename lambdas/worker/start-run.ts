@@ -1,10 +1,11 @@
+import { type Person, personBehind } from '../people/people.ts';
 import { enrich } from '../pipeline/enrich.ts';
 import { triggerView } from '../pipeline/match-automations.ts';
 import { startInputs } from '../pipeline/start-inputs.ts';
 import { hashOf, sha256Hex } from '../run/canonical-json.ts';
 import { CountersignError, recordedError } from '../run/errors.ts';
 import { later } from '../run/lease.ts';
-import type { Run } from '../run/run.ts';
+import type { Enrichment, Run } from '../run/run.ts';
 import type { By, RunDraft } from '../run/run-draft.ts';
 import { concludeRun } from '../run-changes/conclude-run.ts';
 import { SYSTEM } from '../run-changes/next-status.ts';
@@ -41,8 +42,21 @@ function startedBy({ trigger: { source, event, key }, request }: Run): By {
   return { initiator: request.slot === undefined ? 'user' : 'system', actor: request.actor, externalEvent };
 }
 
+/** Names of people in other systems are text of their events, so an unknown person is present as a hash. */
+function requesterOf(
+  people: readonly Person[],
+  { request, trigger: { source } }: Run,
+  { actor }: Enrichment,
+): Run['requester'] {
+  const identity = request?.actor ?? (actor === undefined || actor.trim() === '' ? undefined : `${source}:${actor}`);
+  if (identity === undefined || identity.startsWith('schedule:')) return undefined;
+  const person = personBehind(people, identity);
+  const isKnown = people.some(({ id }) => id === person);
+  return isKnown ? { person } : { identityHash: sha256Hex(identity) };
+}
+
 async function enrichRun(
-  { expressions }: Pick<Worker, 'expressions'>,
+  { expressions, ids, definitions }: Pick<Worker, 'expressions' | 'ids' | 'definitions'>,
   { workflow, trigger }: RunState,
   draft: RunDraft,
 ): Promise<void> {
@@ -53,9 +67,12 @@ async function enrichRun(
   }
   const inputs = await startInputs({ expressions, tenant }, workflow, trigger, { given, from: inputsFrom });
   if (inputs) draft.note({ inputs, inputsFrom: undefined });
-  draft.note({ enrichment, startedAt: draft.at }).record({
+  const requester = requesterOf(await definitions.people(tenant), draft.run, enrichment);
+  draft.note({ enrichment, startedAt: draft.at, salt: ids.next('salt'), ...(requester && { requester }) }).record({
     type: 'run.enriched',
     enrichmentHash: hashOf(enrichment),
+    ...(requester && { requester }),
+    salted: true,
     ...(inputs && { inputsHash: hashOf(inputs) }),
   });
   if (workflow.concurrencyKey === undefined) return;

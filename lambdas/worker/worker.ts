@@ -38,6 +38,8 @@ export interface ClaimedStep {
   step: RunningStep;
   receipt: IntentReceipt;
   open?: OpenAttempt;
+  /** Of the run. */
+  salt?: string;
 }
 
 /** An earlier attempt that may have changed the target. */

@@ -10,7 +10,7 @@ import { bundleClaim } from '../../lambdas/evidence/bundle/bundle-claim.ts';
 import { signClaim } from '../../lambdas/evidence/signing/dsse.ts';
 import { RULES } from '../../lambdas/evidence/verify/rules/check-rules.ts';
 import { type TrustedKey, trustedKeys } from '../../lambdas/evidence/verify/trusted-keys.ts';
-import denied from '../evidence/vectors/rules/format-1/rule-02.json' with { type: 'json' };
+import denied from '../evidence/vectors/rules/format-2/rule-02.json' with { type: 'json' };
 import vectors from '../evidence/vectors/vectors.json' with { type: 'json' };
 import { countersign, onTerminal, ROOT, type StubApi, stubApi } from './command-line.ts';
 
@@ -62,10 +62,14 @@ describe('evidence verify', () => {
     expect(lines.join('\n')).toMatch(
       /chain +10 commits to [0-9a-f]{64}\n +contains +4 steps, 6 decisions, 1 approval, 4 receipts/,
     );
-    expect(lines.slice(-3)).toEqual([
+    expect(lines.slice(-6)).toEqual([
       expect.stringMatching(/^ +key +Ed25519, sha256 [0-9a-f]{64}$/),
       '  intact    yes: nothing was changed since it was sealed',
-      `  rules     followed (${RULES.length} rules checked)`,
+      '  rules     followed (20 rules checked)',
+      ...RULES.slice(20).map(
+        ({ number, name }) =>
+          `    rule ${number}, ${name}: not checkable: bundles of format 1 do not contain what it needs`,
+      ),
     ]);
   });
 

@@ -21,7 +21,7 @@ const documentOf = (changes: Partial<BundleContents>): EvidenceDocument =>
 describe('an evidence document', () => {
   it('has the run, its trigger, its steps and how they ended', () => {
     expect(document).toMatchObject({
-      format: 'countersign.evidence/1',
+      format: 'countersign.evidence/2',
       run: {
         tenant: 'acme',
         runId: 'run_00000001',

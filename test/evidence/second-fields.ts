@@ -4,12 +4,13 @@ import { at, type Fields, type Json } from './second-verifier.ts';
 const FIELDS = {
   document: 'format run trigger steps decisions approvals receipts cost awsRequestsAtLeast versions index commits head',
   run:
-    'tenant runId automation workspace workflow trigger request? subject? status error? createdAt startedAt? completedAt ' +
+    'tenant runId automation workspace workflow trigger request? requester? subject? status error? createdAt startedAt? completedAt ' +
     'durationMs deadlineAt writes resumeCount? concurrencyKey? rollbackOf? rollback? compensation?',
   workflow: 'name version',
   'run.trigger': 'source event key',
   request: 'actor rerunOf? replay? planHash? slot?',
   replayed: 'of from root?',
+  requester: 'person? identityHash?',
   rollbackOf: 'runId bundleHash steps',
   rollback: 'endsAs actor at error?',
   compensation: 'step receiptKey outcome reason?',
@@ -21,7 +22,9 @@ const FIELDS = {
   action: 'tool instance target effect risk blastRadius environment destructive reversible undo derived? fields',
   derived: 'field how from',
   decision:
-    'commit step index tool target verdict policyHash policies reasons message? actionHash derived? tier? quorum? groups?',
+    'commit step index tool target verdict policyHash policies reasons message? actionHash derived? ' +
+    'action? fields? inputDigest? tier? quorum? groups?',
+  'decision.action': 'connector instance effect risk blastRadius environment destructive reversible undo',
   approval:
     'approvalId step index status asks requestedAt slaAt expiresAt remindedAt? escalatedAt? decidedAt? action? message? ' +
     'before? after? phase? actionHash grounds requirement makers votes edits',
@@ -30,7 +33,8 @@ const FIELDS = {
   'phase.later': 'step tool',
   'approval.grounds': 'policyHash policies reasons',
   requirement: 'tier quorum groups operators?',
-  vote: 'person via decision reason? onBehalfOf? at',
+  vote: 'person via decision reason? onBehalfOf? rights? at',
+  rights: 'role tier groups',
   edit: 'person via at changes previousHash',
   change: 'field from to',
   receipt:
@@ -61,6 +65,7 @@ const INNER: Partial<Record<Kind, Record<string, Kind>>> = {
   },
   run: {
     request: 'request',
+    requester: 'requester',
     ...{ workflow: 'workflow', trigger: 'run.trigger', error: 'failure', concurrencyKey: 'digest' },
     ...{ rollbackOf: 'rollbackOf', rollback: 'rollback', compensation: 'compensation' },
   },
@@ -71,13 +76,13 @@ const INNER: Partial<Record<Kind, Record<string, Kind>>> = {
   phase: { writes: 'phase.write', askedLater: 'phase.later' },
   'phase.write': { action: 'action', before: 'digest', after: 'digest' },
   step: { assigned: 'assigned', action: 'action', input: 'described', output: 'described', error: 'failure' },
-  decision: { message: 'digest' },
+  decision: { message: 'digest', action: 'decision.action' },
   approval: {
     ...{ action: 'action', message: 'digest', before: 'digest', after: 'digest', grounds: 'approval.grounds' },
     phase: 'phase',
     ...{ requirement: 'requirement', votes: 'vote', edits: 'edit' },
   },
-  vote: { reason: 'digest' },
+  vote: { reason: 'digest', rights: 'rights' },
   edit: { changes: 'change' },
   change: { from: 'digest', to: 'digest' },
   receipt: {

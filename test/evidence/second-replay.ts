@@ -90,6 +90,7 @@ function expectedRun({ events }: History): Expected {
     ...{ automation, workflow, trigger: { source, event, key }, createdAt: accepted?.saidAt },
     request: Object.keys(request).length === 0 ? undefined : (request as Expected),
     startedAt: lastOf(events, 'run.enriched')?.saidAt,
+    requester: lastOf(events, 'run.enriched')?.requester,
     ...{ status: moved?.to, error: moved?.error, completedAt: moved?.saidAt },
     durationMs: Math.max(0, Date.parse(moved?.saidAt ?? '') - Date.parse(accepted?.saidAt ?? '')),
     ...(extended && { deadlineAt: extended.deadlineAt }),
@@ -309,8 +310,8 @@ function isApproval(approval: Json, history: History): boolean {
       ...{ person, via, previousHash, at: saidAt },
       changes: (fields as Json[]).map((field) => ({ field })),
     })),
-    votes: votes.map(({ person, via, decision, onBehalfOf, reasonHash, saidAt }) => ({
-      ...{ person, via, decision, onBehalfOf, reason: digest(reasonHash), at: saidAt },
+    votes: votes.map(({ person, via, decision, onBehalfOf, reasonHash, rights, saidAt }) => ({
+      ...{ person, via, decision, onBehalfOf, rights, reason: digest(reasonHash), at: saidAt },
     })),
     remindedAt: lastOf(about, 'approval.reminded')?.saidAt,
     escalatedAt: lastOf(about, 'approval.overdue', 'approval.escalated')?.saidAt,

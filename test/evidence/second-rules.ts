@@ -15,8 +15,11 @@ export function brokenRules(document: Json): number[] {
   const of = (type: string) => history.events.filter((event) => event.type === type);
   const run: Run = { ...history, document, calls: of('write.intended'), asked: of('approval.requested') };
   const isInRollbackRun = at(at(document, 'run'), 'rollbackOf') !== null;
+  const isSalted = of('run.enriched').some(({ salted }) => salted === true);
   return Object.entries(BROKEN)
-    .filter(([number, check]) => !(number === '16' && isInRollbackRun) && check(run))
+    .filter(
+      ([number, check]) => !(number === '16' && isInRollbackRun) && (Number(number) < 21 || isSalted) && check(run),
+    )
     .map(([number]) => Number(number));
 }
 
@@ -71,7 +74,9 @@ function needsApproval(run: Run, call: Event): boolean {
       (type === 'approval.covered' || (type === 'approval.requested' && asks !== 'step')),
   );
   const derives = list(decided?.derived).length > 0 && index < FIRST_UNDO;
-  return decided?.verdict === 'needs_approval' || mustBeTwo(actionAt(run, index)) || derives || wasAsked;
+  return (
+    decided?.verdict === 'needs_approval' || mustBeTwo(decided?.action ?? actionAt(run, index)) || derives || wasAsked
+  );
 }
 
 function isApprovedCall(run: Run, call: Event, asked: Event): boolean {
@@ -101,11 +106,30 @@ function isPhaseHash(asked: Event, terms: Event): boolean {
   return sha256(canonical({ phase: at(phase, 'name'), leadHash, writes, askedLater })) === terms.actionHash;
 }
 
+/** "The rights of each vote meet the terms". */
+function isEligible(terms: Event, vote: Event): boolean {
+  const [role, tier] = [String(at(vote.rights, 'role')), at(vote.rights, 'tier')];
+  const groups = list(at(vote.rights, 'groups'));
+  if (terms.operators === true && ['owner', 'admin', 'operator'].includes(role)) return true;
+  const hasTier = ['owner', 'admin'].includes(role) || (role === 'approver' && rank(tier) >= rank(terms.tier));
+  return hasTier && list(terms.groups).every((set) => list(set).some((group) => groups.includes(group)));
+}
+
+function isActionHash({ document }: Run, decided: Event): boolean {
+  const { tool, target, derived, action, fields, inputDigest, policyHash, actionHash } = decided;
+  if (action === undefined || fields === undefined || inputDigest === undefined) return false;
+  const facts: Fields = { ...(action as Fields), tool: tool ?? null, target: target ?? null };
+  if (derived !== undefined) facts.derived = derived;
+  const workflow = at(at(document, 'run'), 'workflow');
+  const hashed = { action: facts, fields, input: inputDigest, policyHash: policyHash ?? null, workflow };
+  return sha256(canonical(hashed)) === actionHash;
+}
+
 const TIERS = ['low', 'medium', 'high'];
 const rank = (tier: Json | undefined) => TIERS.indexOf(String(tier));
 
 function asksEnough(run: Run, terms: Event, decided: Event | undefined, index: number): boolean {
-  const two = mustBeTwo(actionAt(run, index));
+  const two = mustBeTwo(decided?.action ?? actionAt(run, index));
   const required = decided?.verdict === 'needs_approval' ? decided : undefined;
   const quorum = Math.max(two ? 2 : 1, Number(required?.quorum ?? 0));
   const tier = Math.max(two ? rank('high') : rank('low'), required ? rank(required.tier) : 0);
@@ -368,4 +392,12 @@ const BROKEN: Record<number, Check> = {
       (commit, place, all) => place > 0 && String(at(commit, 'at')) < String(at(all[place - 1], 'at')),
     ),
   20: (run) => !followsLifecycle(run),
+  21: (run) => run.events.some((event) => event.type === 'policy.decided' && !isActionHash(run, event)),
+  22: someCall((run, call) => {
+    const fields = decisionFor(run, call)?.fields;
+    return fields === undefined || sha256(canonical(fields)) !== call.requestHash;
+  }),
+  23: someAsked((run, asked) =>
+    about(run, asked, 'approval.voted').some((vote) => !isEligible(termsAt(run, asked, vote.place), vote)),
+  ),
 };

@@ -52,7 +52,7 @@ export function isGenuine(document: string, envelope: string, publicKey: string)
     () =>
       ['', ',rulesBroken'].some((more) => isEnvelope(envelope, BUNDLE_TYPE, `count,head,index,keyId${more},status`)), // 1
     () => isSigned(envelope, createPublicKey(publicKey)), // 2
-    () => at(read(), 'format') === 'countersign.evidence/1', // 3
+    () => ['countersign.evidence/1', 'countersign.evidence/2'].includes(String(at(read(), 'format'))), // 3
     () => subjectOf(statement()).name === `${at(at(read(), 'run'), 'tenant')}/${at(at(read(), 'run'), 'runId')}`, // 4
     () => at(predicate(), 'status') === at(at(read(), 'run'), 'status'),
     () => isWhole(read(), predicate()), // 5

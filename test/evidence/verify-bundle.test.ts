@@ -18,7 +18,13 @@ describe('an unchanged bundle', () => {
     expect(verifyBundle(bundle)).toEqual({
       verdict: 'valid',
       intact: true,
-      rules: { checked: RULES.map(({ number, name }) => ({ rule: number, name })), broken: [], notCheckable: [] },
+      rules: {
+        checked: RULES.filter(({ number }) => number < 21).map(({ number, name }) => ({ rule: number, name })),
+        broken: [],
+        notCheckable: RULES.filter(({ number }) => number >= 21).map(({ number, name }) => ({
+          ...{ rule: number, name, reason: 'an earlier version started the run' },
+        })),
+      },
       summary: {
         tenant: 'acme',
         runId: 'run_00000001',
@@ -165,11 +171,12 @@ describe('the verifier of an envelope says that', () => {
 });
 
 it('a bundle of a later format is unreadable, not tampered with', async () => {
-  const document = Buffer.from(bundle.document.toString().replace('countersign.evidence/1', 'countersign.evidence/2'));
+  const document = Buffer.from(bundle.document.toString().replace('countersign.evidence/2', 'countersign.evidence/3'));
   const later = { ...bundle, document, envelope: await signClaim(bundleClaim(document), SIGNER) };
   expect(verifyBundle(later)).toEqual({
     verdict: 'unreadable',
-    problem: 'the document is countersign.evidence/2; this program reads countersign.evidence/1',
+    problem:
+      'the document is countersign.evidence/3; this program reads countersign.evidence/1 and countersign.evidence/2',
   });
 });
 

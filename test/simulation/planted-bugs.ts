@@ -1,4 +1,5 @@
 import type { CrashPointFault, Job } from './jobs.ts';
+import { RULES_FOLLOWED } from './observer.ts';
 
 /** A plausible bug: small edits of the real code, each of a text that occurs exactly once. */
 export interface PlantedBug {
@@ -204,8 +205,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         replace: 'notBefore: later(draft.at, quarantineMs / 1e6)',
       },
     ],
-    violates: [TWICE],
-    foundBy: { points: { shape: 'marked-writes', fault: 'lost_reply', call: 12 } },
+    violates: [TWICE, 'an undo waits out its quarantine'],
+    foundBy: { seeds: { from: 76, to: 77 } },
     shapes: 'marked-writes',
     faults: 'lost_reply',
   },
@@ -315,7 +316,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     name: 'a lease is taken over before it has expired',
     edits: [{ file: CLAIM_DUE, find: 'return hasExpired(step.lease, now) ? resume(', replace: 'return now ? resume(' }],
     breaksRule: 17,
-    violates: [TWICE, 'a stopped run makes no write', 'an ended run has no open step'],
+    violates: [RULES_FOLLOWED, TWICE, 'a stopped run makes no write', 'an ended run has no open step'],
     foundBy: { seeds: { from: 75, to: 76, only: ['marked-writes', 'parallel-steps'] } },
     shapes: 'none',
     seedShapes: 'marked-writes,parallel-steps',
@@ -913,7 +914,18 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: 'an ended run is rolled back again',
-    edits: [{ file: ROLL_BACK_ENDED, find: 'if (ended.rolledBackBy !== undefined) return undefined;', replace: '' }],
+    edits: [
+      {
+        file: ROLL_BACK_ENDED,
+        find: 'if (ended.rolledBackBy !== undefined && fromStep === undefined) return undefined;',
+        replace: '',
+      },
+      {
+        file: ROLL_BACK_ENDED,
+        find: 'if (ended.rolledBackBy !== undefined) {',
+        replace: "if (ended.rolledBackBy === '') {",
+      },
+    ],
     violates: ['an ended run is rolled back at most once'],
     foundBy: { points: { shape: 'rolled-back-after-end', fault: 'crash_after', call: 1 } },
     shapes: 'rolled-back-after-end',

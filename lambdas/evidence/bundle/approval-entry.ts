@@ -11,6 +11,8 @@ const Vote = z.strictObject({
   decision: z.string(),
   reason: Digest.optional(),
   onBehalfOf: z.string().optional(),
+  /** From format 2 on: the rights by which the person voted. */
+  rights: z.strictObject({ role: z.string(), tier: z.string(), groups: z.array(z.string()) }).optional(),
   at: Time,
 });
 const Edit = z.strictObject({
@@ -103,12 +105,13 @@ export function describeApproval(approval: Approval): EvidenceApproval {
       operators: requirement.operators,
     },
     makers: approval.makers,
-    votes: approval.votes.map(({ person, via, decision, reason, onBehalfOf, at }) => ({
+    votes: approval.votes.map(({ person, via, decision, reason, onBehalfOf, rights, at }) => ({
       person,
       via,
       decision,
       reason: reason === undefined ? undefined : textDigest(reason),
       onBehalfOf,
+      rights: rights && { role: rights.role, tier: rights.tier, groups: rights.groups },
       at,
     })),
     edits: approval.edits.map(({ person, via, at, changes, previousHash }) => ({

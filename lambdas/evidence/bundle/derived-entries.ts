@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { Sha256 } from '../../run/digest.ts';
 import type { EvidenceCommit } from './commit-entry.ts';
 import { Count, DerivedPart, Digest } from './entry-parts.ts';
 import { Cost, type EvidenceReceipt } from './receipt-entry.ts';
@@ -19,6 +20,22 @@ export const Decision = z.strictObject({
   message: Digest.optional(),
   actionHash: z.string(),
   derived: z.array(DerivedPart).optional(),
+  /** From format 2 on: the rest of the action, and the salted digests that its hash is made of. */
+  action: z
+    .strictObject({
+      connector: z.string(),
+      instance: z.string(),
+      effect: z.string(),
+      risk: z.string(),
+      blastRadius: z.string(),
+      environment: z.string(),
+      destructive: z.boolean(),
+      reversible: z.boolean(),
+      undo: z.boolean(),
+    })
+    .optional(),
+  fields: z.record(z.string(), Sha256).optional(),
+  inputDigest: Sha256.optional(),
   tier: z.string().optional(),
   quorum: Count.optional(),
   groups: z.array(z.array(z.string())).optional(),

@@ -13,7 +13,9 @@ import { EvidenceStep } from './step-entry.ts';
  * The document of a bundle, as docs/evidence-format.md defines it. Metadata only: text of people and external systems
  * is present as digests and shapes.
  */
-export const BUNDLE_FORMAT = 'countersign.evidence/1';
+export const BUNDLE_FORMAT = 'countersign.evidence/2';
+/** Bundles of the first format lack what decisions and votes have in addition now. */
+export const BUNDLE_FORMATS = ['countersign.evidence/1', BUNDLE_FORMAT] as const;
 
 const Versions = z.strictObject({
   /** Version of the runtime that sealed it, including connectors. */
@@ -39,7 +41,7 @@ export type Index = z.infer<typeof Index>;
 export const INDEXED_SECTIONS = Object.keys(Index.shape) as (keyof Index)[];
 
 export const EvidenceDocument = z.strictObject({
-  format: z.literal(BUNDLE_FORMAT),
+  format: z.enum(BUNDLE_FORMATS),
   run: EvidenceRun,
   trigger: EvidenceTrigger,
   steps: z.array(EvidenceStep),

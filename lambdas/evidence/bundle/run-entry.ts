@@ -21,6 +21,7 @@ export const EvidenceRun = z.strictObject({
       profile: z.string().optional(),
     })
     .optional(),
+  requester: z.strictObject({ person: z.string().optional(), identityHash: Sha256.optional() }).optional(),
   subject: z.string().optional(),
   status: z.enum(TERMINAL_STATUSES),
   error: Failure.optional(),
@@ -61,6 +62,7 @@ export function describeRun(run: TerminalRun): EvidenceRun {
     workflow: { name: workflow.name, version: workflow.version },
     trigger: { source: trigger.source, event: trigger.event, key: trigger.key },
     request: request && describeRequest(request),
+    requester: run.requester && { person: run.requester.person, identityHash: run.requester.identityHash },
     subject,
     status,
     error: run.error && describeFailure(run.error),

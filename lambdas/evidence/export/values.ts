@@ -71,13 +71,14 @@ export interface ValueParts {
 }
 
 export function valuesDocument(run: TerminalRun, { trigger, ...lists }: ValueParts): Buffer {
-  const { tenant, runId, error, concurrencyKey, inputs, enrichment } = run;
+  const { tenant, runId, error, concurrencyKey, inputs, enrichment, salt } = run;
   const head = canonicalJson({
     format: VALUES_FORMAT,
     tenant,
     runId,
     run: {
       concurrencyKey,
+      salt,
       inputs,
       enrichment,
       error: error && { message: error.message },

@@ -1,6 +1,5 @@
 import type { ProposedAction } from '../../policy/policy.ts';
-import { hashOf } from '../../run/canonical-json.ts';
-import { digestOf, textDigest } from '../../run/digest.ts';
+import { digestOf, requestHash as hashOfRequest, textDigest } from '../../run/digest.ts';
 import type { EvidenceDocument } from '../bundle/document.ts';
 
 /** The values behind the digests of a bundle, as the artifacts of its run have them. */
@@ -25,8 +24,6 @@ export interface OpenedValues {
   missing: string[];
 }
 
-/** In this format `requestHash` is the hash of the written values themselves. */
-const WHOLE_VALUES_FORMAT: string = 'countersign.evidence/1';
 /** The sections that are lists, and the name of each of their entries. Lists in entries are in the same order. */
 const LISTS = { steps: 'index', approvals: 'approvalId', receipts: 'key', commits: 'seq' } as const;
 
@@ -43,7 +40,7 @@ export function openValues(document: EvidenceDocument, values: EvidenceValues): 
       compare(entry, byName.get(id), `${section}[${id}]`, opened);
     }
   }
-  if (document.format === WHOLE_VALUES_FORMAT) compareWrites(document, values, opened);
+  compareWrites(document, values, opened);
   return opened;
 }
 
@@ -77,15 +74,21 @@ interface StepValues {
   action?: ProposedAction;
 }
 
-/** The hash of what was sent is made of all written values, so the bundle has no digest that it could be compared with. */
+/** The hash of what was sent is made of all written values, in a salted run of their salted digests. */
 function compareWrites(document: EvidenceDocument, values: EvidenceValues, opened: OpenedValues): void {
   const steps = (Array.isArray(values.steps) ? values.steps : []) as StepValues[];
+  const { salt } = Object(values.run) as { salt?: unknown };
+  const isSalted = document.commits.some(({ events }) =>
+    events.some(({ type, salted }) => type === 'run.enriched' && salted === true),
+  );
   for (const { index, requestHash, runId, key } of document.receipts) {
     const fields = steps.find((each) => each.index === index)?.action?.fields;
     // This run did not send a write of another run that it reused.
     if (!fields || runId !== document.run.runId) continue;
     const path = `receipts[${key}].requestHash`;
-    if (hashOf(fields) === requestHash) opened.proven.push({ path, value: fields });
+    if (isSalted && typeof salt !== 'string') opened.missing.push(path);
+    else if (requestHash === hashOfRequest(fields, isSalted ? String(salt) : undefined))
+      opened.proven.push({ path, value: fields });
     else opened.different.push(path);
   }
 }

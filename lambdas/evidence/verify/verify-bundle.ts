@@ -3,7 +3,7 @@ import { sha256Hex } from '../../run/canonical-json.ts';
 import { dayOf } from '../../run/log-entry.ts';
 import type { TerminalStatus } from '../../run/run.ts';
 import { type Signed, signedIn } from '../bundle/bundle-claim.ts';
-import { BUNDLE_FORMAT, type EvidenceDocument } from '../bundle/document.ts';
+import { BUNDLE_FORMATS, type EvidenceDocument } from '../bundle/document.ts';
 import { checkDocument } from './check-document.ts';
 import { type OpenedEnvelope, openEnvelope } from './open-envelope.ts';
 import type { Problem } from './problem.ts';
@@ -101,8 +101,9 @@ function readDocument(bytes: Buffer, signed: Signed): { document: EvidenceDocume
   if (parsed === undefined) return tampered('document', 'is not JSON: it was truncated or edited');
   const isAsSigned = () => sha256Hex(bytes) === signed.sha256;
   const { format } = Object(parsed) as { format?: unknown };
-  if (format !== BUNDLE_FORMAT && isAsSigned()) {
-    return { verdict: 'unreadable', problem: `the document is ${format}; this program reads ${BUNDLE_FORMAT}` };
+  if (!(BUNDLE_FORMATS as readonly unknown[]).includes(format) && isAsSigned()) {
+    const known = BUNDLE_FORMATS.join(' and ');
+    return { verdict: 'unreadable', problem: `the document is ${format}; this program reads ${known}` };
   }
   const problem = checkDocument(bytes, parsed, signed);
   if (problem) return { verdict: 'tampered', ...problem };

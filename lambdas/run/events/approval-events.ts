@@ -40,6 +40,10 @@ const Phase = z.strictObject({
 });
 export type RecordedPhase = z.infer<typeof Phase>;
 
+/** A maker; without the role, tier or group; with an outdated view of the write. */
+const REFUSED_BECAUSE = ['maker', 'not_eligible', 'stale'] as const;
+export type RefusedBecause = (typeof REFUSED_BECAUSE)[number];
+
 const DECISION_PROVES =
   '; `grounds` (`policyHash`, `policies`, `reasons`), `action.tool` and `action.target` of the last `policy.decided` of the step, none of these if `asks` is `step`';
 
@@ -64,6 +68,8 @@ export const APPROVAL_EVENTS = {
       slaAt: Time,
       expiresAt: Time,
       phase: Phase.optional(),
+      /** The authors of the workflow and of the workflows that it calls, who are among the makers. */
+      authors: Ids.optional(),
     }),
     text: (event, time) =>
       `${event.step}: approval requested from ${requirementText(event)}, until ${time(event.expiresAt)}`,
@@ -111,19 +117,36 @@ export const APPROVAL_EVENTS = {
       /** The person whose deputy voted. */
       onBehalfOf: Id.optional(),
       reasonHash: Hash.optional(),
+      /** By which they voted: their own, or those of the person whose deputy they are. */
+      rights: z.strictObject({ role: Id, tier: Id, groups: Ids }).optional(),
     }),
     text: ({ step, person, decision, via, onBehalfOf }) =>
       `${step}: ${person} voted ${decision} ${viaText(via)}${onBehalfOf ? ` for ${onBehalfOf}` : ''}`,
     replay: ({ approvals }, event, { at }) => {
-      const { approvalId, person, via, decision, onBehalfOf, reasonHash } = event;
+      const { approvalId, person, via, decision, onBehalfOf, reasonHash, rights } = event;
       const approval = approvals.get(approvalId);
       if (!approval) return;
       const reason = reasonHash === undefined ? undefined : { sha256: reasonHash };
-      approval.votes = [...listOf(approval.votes), { person, via, decision, onBehalfOf, reason, at }];
+      approval.votes = [...listOf(approval.votes), { person, via, decision, onBehalfOf, reason, rights, at }];
     },
     proves: {
-      approval: 'the next of `votes`: `person`, `via`, `decision`, `onBehalfOf`, `reason` = `reasonHash`, `at` = *at*',
+      approval:
+        'the next of `votes`: `person`, `via`, `decision`, `onBehalfOf`, `rights`, `reason` = `reasonHash`, `at` = *at*',
     },
+  }),
+  'approval.refused': eventKind({
+    summary: 'A person tried to decide and was refused. Recorded once for each person and reason.',
+    fields: z.strictObject({
+      ...ofApproval,
+      person: Id,
+      via: ChannelName,
+      decision: z.enum(['approve', 'reject', 'edit']),
+      because: z.enum(REFUSED_BECAUSE),
+    }),
+    text: ({ step, person, decision, via, because }) =>
+      `${step}: ${person} tried to ${decision} ${viaText(via)} and was refused: ${REFUSED_TEXT[because]}`,
+    tone: () => 'bad',
+    siem: ({ because }) => ({ severity: because === 'stale' ? 'low' : 'medium', failed: true }),
   }),
   'approval.edited': eventKind({
     summary: 'A person changed the proposed write. Earlier votes no longer count.',
@@ -200,6 +223,12 @@ export const APPROVAL_EVENTS = {
     replay: (replay, event, when) => closeApproval(replay, event, 'canceled', when),
     proves: { approval: '`status` `canceled`, `decidedAt` = *at*' },
   }),
+};
+
+const REFUSED_TEXT: Record<RefusedBecause, string> = {
+  maker: 'a maker may not decide on the write',
+  not_eligible: 'the person may not decide on it',
+  stale: 'the write had changed',
 };
 
 const STALE_TEXT = {

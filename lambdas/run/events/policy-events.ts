@@ -2,6 +2,20 @@ import * as z from 'zod';
 import { Count, Derived, eventKind, Hash, Id, Ids, ofStep, RiskTier, Sentence } from './event-kind.ts';
 import { stepOf } from './replay-state.ts';
 
+/** The facts of a proposed action, besides its tool, target and derived parts. */
+const Action = z.strictObject({
+  connector: Id,
+  instance: Id,
+  effect: Id,
+  risk: Id,
+  blastRadius: Id,
+  environment: Id,
+  destructive: z.boolean(),
+  reversible: z.boolean(),
+  undo: z.boolean(),
+});
+export type DecidedAction = z.infer<typeof Action>;
+
 export const POLICY_EVENTS = {
   'policy.decided': eventKind({
     summary: 'Policy decided on a proposed write.',
@@ -18,6 +32,10 @@ export const POLICY_EVENTS = {
       message: Sentence.optional(),
       actionHash: Hash,
       derived: z.array(Derived).optional(),
+      action: Action.optional(),
+      /** The salted digest of each value that the call writes, by name; and of its whole input. */
+      fields: z.record(z.string(), Hash).optional(),
+      inputDigest: Hash.optional(),
       tier: RiskTier.optional(),
       quorum: Count.optional(),
       groups: z.array(Ids).optional(),

@@ -58,6 +58,7 @@ export const emptyReplay = (runId: string): Replay => ({
     request: undefined,
     status: undefined,
     startedAt: undefined,
+    requester: undefined,
     resumeCount: undefined,
     rollbackOf: undefined,
     rollback: undefined,

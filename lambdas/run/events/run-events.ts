@@ -119,12 +119,20 @@ export const RUN_EVENTS = {
   }),
   'run.enriched': eventKind({
     summary: 'The worker read title, actor and links from the trigger, and checked the inputs.',
-    fields: z.strictObject({ enrichmentHash: Hash, inputsHash: Hash.optional() }),
+    fields: z.strictObject({
+      enrichmentHash: Hash,
+      inputsHash: Hash.optional(),
+      /** The person who requested the run or caused its event; of an unknown one the hash of their identity. */
+      requester: z.strictObject({ person: Id.optional(), identityHash: Hash.optional() }).optional(),
+      /** Decisions of this run have the digests that their hashes are made of. */
+      salted: z.literal(true).optional(),
+    }),
     text: () => 'title, actor and links were extracted from the trigger',
-    replay: ({ run }, _event, { at }) => {
+    replay: ({ run }, { requester }, { at }) => {
       run.startedAt = at;
+      run.requester = requester;
     },
-    proves: { run: '`startedAt` = *at*' },
+    proves: { run: '`startedAt` = *at*, `requester`' },
   }),
   'run.status_changed': eventKind({
     summary: 'The status of the run changed.',

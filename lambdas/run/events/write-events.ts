@@ -8,6 +8,9 @@ const OPEN = {
   command: undefined,
 };
 
+/** The call reads its target and changes nothing there. */
+const IsRead = z.literal(true).optional();
+
 const WRITE_OUTCOMES = ['intent', 'succeeded', 'reversed', 'failed', 'unknown'] as const;
 
 /**
@@ -25,9 +28,10 @@ export type Compensation = z.infer<typeof Compensated>;
 
 export const WRITE_EVENTS = {
   'write.intended': eventKind({
-    summary: 'The worker is about to write to the target. Recorded before the request is sent.',
-    fields: z.strictObject({ ...ofWrite, tool: Id, target: Id, requestHash: Hash }),
-    text: ({ step, target }) => `${step}: write to ${target} is about to start`,
+    summary:
+      'The worker is about to call the target: to write, or with `read` to read. Recorded before the request is sent.',
+    fields: z.strictObject({ ...ofWrite, tool: Id, target: Id, requestHash: Hash, read: IsRead }),
+    text: ({ step, target, read }) => `${step}: ${read ? 'read of' : 'write to'} ${target} is about to start`,
     replay: (replay, { step, receiptKey: key, tool, target, requestHash }, { at }) => {
       const { claimedLast } = replay;
       if (claimedLast?.claim) claimedLast.claim = { ...claimedLast.claim, receiptKey: key };
@@ -49,10 +53,17 @@ export const WRITE_EVENTS = {
     },
   }),
   'write.settled': eventKind({
-    summary: 'The outcome of the write is known, or the worker could not determine it.',
-    fields: z.strictObject({ ...ofWrite, outcome: z.enum(WRITE_OUTCOMES), recovered: z.literal(true).optional() }),
-    text: ({ step, outcome, recovered }) =>
-      `${step}: ${recovered ? 'the write was found at the target; it was not repeated' : OUTCOME_TEXT[outcome]}`,
+    summary: 'The outcome of the write or read is known, or the worker could not determine it.',
+    fields: z.strictObject({
+      ...ofWrite,
+      outcome: z.enum(WRITE_OUTCOMES),
+      recovered: z.literal(true).optional(),
+      read: IsRead,
+    }),
+    text: ({ step, outcome, recovered, read }) => {
+      if (recovered) return `${step}: the write was found at the target; it was not repeated`;
+      return `${step}: ${(read ? READ_TEXT : OUTCOME_TEXT)[outcome]}`;
+    },
     replay: ({ writes }, { receiptKey, outcome, recovered }, { at }) => {
       const write = writes.get(receiptKey);
       if (!write) return;
@@ -109,6 +120,14 @@ const OUTCOME_TEXT: Record<(typeof WRITE_OUTCOMES)[number], string> = {
   reversed: 'written, later reversed',
   failed: 'not written',
   unknown: 'unknown whether the write was made',
+};
+
+const READ_TEXT: typeof OUTCOME_TEXT = {
+  ...OUTCOME_TEXT,
+  intent: 'the read is about to start',
+  succeeded: 'read',
+  failed: 'not read',
+  unknown: 'unknown whether it was read',
 };
 
 export function compensationText({ outcome, reason }: Pick<Compensation, 'outcome' | 'reason'>): string {

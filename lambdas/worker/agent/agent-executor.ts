@@ -106,7 +106,7 @@ async function newAssignment(
 /** What the agent verifies before it runs anything: signed for this agent, this lease and a time that has not passed. */
 function statementOf(
   { tenant, runId, at, assignmentId }: RunId & { at: string; assignmentId: string },
-  { step, receipt }: ClaimedStep,
+  { step, receipt, salt }: ClaimedStep,
   { command, environment, profile, segment, capabilities, timeoutSeconds, credentials }: AssignedCommand,
   { agentId }: Agent,
 ): AssignmentStatement {
@@ -123,7 +123,7 @@ function statementOf(
     step_id: step.id,
     lease_version: step.leaseVersion,
     idempotency_key: receipt.key,
-    action_hash: actionHash(request.action, step.input, decision.policyHash, request.workflow),
+    action_hash: actionHash(request.action, step.input, decision.policyHash, request.workflow, salt),
     approval_id: approvalId,
     environment,
     sandbox_profile: profile,

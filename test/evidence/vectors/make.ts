@@ -1,4 +1,4 @@
-/** Writes vectors.json: `node test/evidence/vectors/make.ts`. Only needed for a new version of the format. */
+/** Writes vectors.json: `node test/evidence/vectors/make.ts`. Only needed for a new version of the format: the file has format 1. */
 import { generateKeyPairSync, sign } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

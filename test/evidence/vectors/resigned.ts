@@ -42,7 +42,7 @@ export async function resignedVectors(document: string): Promise<Resigned[]> {
     }),
     one(3, 'it is of another format', undefined, {
       verdict: 'unreadable',
-      patch: [replace('/format', 'countersign.evidence/2')],
+      patch: [replace('/format', 'countersign.evidence/3')],
     }),
     one(4, 'the statement is about another run', 'run', {
       claim: (claim) => ({ ...claim, subject: 'acme/run_00000002' }),

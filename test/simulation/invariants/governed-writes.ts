@@ -1,6 +1,7 @@
+import { createHash } from 'node:crypto';
 import { findOperation } from '../../../lambdas/connectors/registry.ts';
 import type { ProposedAction } from '../../../lambdas/policy/policy.ts';
-import { hashOf } from '../../../lambdas/run/canonical-json.ts';
+import { canonicalJson, hashOf } from '../../../lambdas/run/canonical-json.ts';
 import type { Commit, RunChange } from '../../../lambdas/run/commit.ts';
 import type { Run } from '../../../lambdas/run/run.ts';
 import type { Governed, Step } from '../../../lambdas/run/step.ts';
@@ -58,7 +59,11 @@ export class GovernedWriteInvariants {
       this.#report('the policy engine decided, after an approval with the current policies', what);
     }
     const same = verdict === decision.verdict && policyHash === decision.policyHash;
-    if (!same || hashOf(action.fields) !== requestHash || actionHash !== hashOfAction(action, step, policyHash, run)) {
+    if (
+      !same ||
+      requestHashOf(action, run) !== requestHash ||
+      actionHash !== hashOfAction(action, step, policyHash, run)
+    ) {
       this.#report('a policy decision covers what is written', what);
     }
     if (action.undo !== (step.undoes !== undefined)) this.#report('policy knows that an undo is an undo', what);
@@ -94,13 +99,20 @@ function needsApproval({ effect, blastRadius, destructive }: ProposedAction, ver
   return verdict === 'needs_approval' || (effect !== 'read' && (blastRadius === 'high' || destructive));
 }
 
-function hashOfAction(
-  { makers: _makers, ...action }: ProposedAction,
-  step: Step,
-  policyHash: string,
-  { workflow }: Run,
-): string {
-  return hashOf({ action, input: 'input' in step ? step.input : undefined, policyHash, workflow });
+/** As docs/evidence-format.md says, without the engine's code. */
+const digestOf = ({ salt = '' }: Run, value: unknown) =>
+  createHash('sha256')
+    .update(salt + canonicalJson(value ?? null))
+    .digest('hex');
+const digestsOf = ({ fields }: ProposedAction, run: Run) =>
+  Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, digestOf(run, value)]));
+const requestHashOf = (action: ProposedAction, run: Run): string => hashOf(digestsOf(action, run));
+
+function hashOfAction(action: ProposedAction, step: Step, policyHash: string, run: Run): string {
+  const { makers: _makers, fields: _fields, ...facts } = action;
+  const { name, version } = run.workflow;
+  const input = digestOf(run, 'input' in step ? step.input : undefined);
+  return hashOf({ action: facts, fields: digestsOf(action, run), input, policyHash, workflow: { name, version } });
 }
 
 export const isWrite = (tool: string): boolean => findOperation(tool)?.effect !== 'read';

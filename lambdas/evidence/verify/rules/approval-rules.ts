@@ -1,5 +1,5 @@
 import { canonicalJson, hashOf } from '../../../run/canonical-json.ts';
-import type { Fields } from '../../../run/events/replay-state.ts';
+import { type Fields, isRecord } from '../../../run/events/replay-state.ts';
 import { type ApprovalHistory, type Terms, termsAt } from './approval-history.ts';
 import { attemptsWith } from './call-rules.ts';
 import { breachAt, isUndo, number, records, text, texts } from './event-fields.ts';
@@ -13,7 +13,7 @@ const TIERS: readonly string[] = ['low', 'medium', 'high'];
 /** Why a call needs an approval; undefined if it does not. */
 function whyNeeded({ steps }: RunHistory, { decided, index, wasAsked }: Attempt): string | undefined {
   if (decided?.event.verdict === 'needs_approval') return 'policy requires an approval';
-  if (needsTwo(steps.get(index)?.action))
+  if (needsTwo(actionOf(steps.get(index)?.action, decided)))
     return 'a write with high blast radius, or a destructive one, needs two people';
   const derived = decided?.event.derived;
   if (Array.isArray(derived) && derived.length > 0 && !isUndo(index))
@@ -22,6 +22,10 @@ function whyNeeded({ steps }: RunHistory, { decided, index, wasAsked }: Attempt)
 }
 
 type Action = { effect: string; blastRadius: string; destructive: boolean } | undefined;
+/** Of the decision, from format 2 on; else the last one of the step. */
+const actionOf = (entry: Action, decided: PlacedEvent | undefined): Action =>
+  isRecord(decided?.event.action) ? (decided.event.action as Action) : entry;
+
 const needsTwo = (action: Action): boolean =>
   action !== undefined && action.effect !== 'read' && (action.blastRadius === 'high' || action.destructive);
 
@@ -114,7 +118,9 @@ export const APPROVAL_RULES: readonly Rule[] = [
       'An approval requires at least one person, and no less (tier, quorum, groups) than the decision that it is about; for a write with high blast radius or a destructive one also two people and the tier `high`.',
     check: (history) => [
       ...[...history.approvals.values()].flatMap((approval) =>
-        approval.terms.flatMap((terms) => asked(terms.placed, terms, terms.decided, twoFor(history, approval.index))),
+        approval.terms.flatMap((terms) =>
+          asked(terms.placed, terms, terms.decided, twoFor(history, approval.index, terms.decided)),
+        ),
       ),
       ...history.events.flatMap((placed) => covered(history, placed)),
     ],
@@ -141,7 +147,8 @@ function outOfTime({ requested, terms, votes, endings }: ApprovalHistory): Breac
   ];
 }
 
-const twoFor = ({ steps }: RunHistory, index: number): boolean => needsTwo(steps.get(index)?.action);
+const twoFor = ({ steps }: RunHistory, index: number, decided: PlacedEvent | undefined): boolean =>
+  needsTwo(actionOf(steps.get(index)?.action, decided));
 
 /** Whether the terms of an approval demand what the decision demands. */
 function asked(placed: PlacedEvent, terms: Terms, decided: PlacedEvent | undefined, two: boolean): Breach[] {
@@ -173,5 +180,5 @@ function covered(history: RunHistory, placed: PlacedEvent): Breach[] {
   const decided = history.events.findLast(
     (each) => each.place < place && each.event.type === 'policy.decided' && each.event.index === event.index,
   );
-  return asked(placed, termsAt(approval, place), decided, twoFor(history, number(event.index)));
+  return asked(placed, termsAt(approval, place), decided, twoFor(history, number(event.index), decided));
 }

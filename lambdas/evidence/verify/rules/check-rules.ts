@@ -5,11 +5,12 @@ import { ORDER_RULES } from './order-rules.ts';
 import type { Rule, RulesReport } from './rule.ts';
 import { runHistory } from './run-history.ts';
 import { UNDO_RULES } from './undo-rules.ts';
+import { VALUE_RULES } from './value-rules.ts';
 import { VOTE_RULES } from './vote-rules.ts';
 
 /** All rules, by number. */
 export const RULES: readonly Rule[] = [
-  ...[...CALL_RULES, ...APPROVAL_RULES, ...VOTE_RULES, ...UNDO_RULES, ...ORDER_RULES],
+  ...[...CALL_RULES, ...APPROVAL_RULES, ...VOTE_RULES, ...UNDO_RULES, ...ORDER_RULES, ...VALUE_RULES],
 ].sort((a, b) => a.number - b.number);
 
 /** Checks the rules on a document whose entries agree with its commits. */

@@ -1,4 +1,5 @@
 import type { EvidenceDocument } from '../../../../lambdas/evidence/bundle/document.ts';
+import { hashOf } from '../../../../lambdas/run/canonical-json.ts';
 import type { RecordedEvent } from '../../../../lambdas/run/events/replay-state.ts';
 
 export type Events = RecordedEvent[][];
@@ -52,4 +53,14 @@ export const moved = (from: string, to: string): RecordedEvent => ({
 export function setTime(document: EvidenceDocument, seq: number, at: string): void {
   const found = document.commits[seq - 1];
   if (found) found.at = at;
+}
+
+/** Gives decisions the hash of their content, from one of them on; and what names the former hash, too. */
+export function rehash(events: Events, { run }: EvidenceDocument, { from = 0, everywhere = true } = {}): void {
+  for (const decided of all(events, 'policy.decided').slice(from)) {
+    const { tool, target, derived, action, fields, inputDigest: input, policyHash, actionHash: before } = decided;
+    const facts = { ...(action as Fields), tool, target, ...(derived !== undefined && { derived }) };
+    const now = hashOf({ action: facts, fields, input, policyHash, workflow: run.workflow });
+    for (const event of everywhere ? events.flat() : [decided]) if (event.actionHash === before) event.actionHash = now;
+  }
 }

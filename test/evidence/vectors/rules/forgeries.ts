@@ -1,8 +1,20 @@
 import type { EvidenceDocument } from '../../../../lambdas/evidence/bundle/document.ts';
-import { sha256Hex } from '../../../../lambdas/run/canonical-json.ts';
+import { hashOf, sha256Hex } from '../../../../lambdas/run/canonical-json.ts';
 import type { RecordedEvent } from '../../../../lambdas/run/events/replay-state.ts';
 import { later } from '../../../../lambdas/run/lease.ts';
-import { all, change, changeAll, commit, type Events, insert, moved, one, remove, setTime } from './edit-events.ts';
+import {
+  all,
+  change,
+  changeAll,
+  commit,
+  type Events,
+  insert,
+  moved,
+  one,
+  rehash,
+  remove,
+  setTime,
+} from './edit-events.ts';
 import type { Forgery } from './forged.ts';
 
 /** A history, and the rules that it breaks; none for one that nearly breaks its rule. */
@@ -16,6 +28,8 @@ export interface Made {
 
 const OTHER_HASH = sha256Hex('another write');
 const OTHER_TARGET = `servicenow:acme:incident:${'2'.repeat(32)}`;
+/** Only the decision right before the write. */
+const LAST_DECISION = { from: -1, everywhere: false };
 const CLAIM = ['policy.decided', 'step.claimed', 'write.intended'];
 
 const made =
@@ -47,6 +61,12 @@ function withoutApproval(events: Events): void {
   events.splice(2, 2);
 }
 
+/** Changes the action of all decisions; approvals name the new hash. */
+function changeAction(events: Events, document: EvidenceDocument, facts: Record<string, unknown>): void {
+  for (const { action } of all(events, 'policy.decided')) Object.assign(action as object, facts);
+  rehash(events, document);
+}
+
 const CALLS: Made[] = [
   approved(1, 'policy does not decide again before the write', (events) => {
     commit(events, 5).shift();
@@ -70,24 +90,27 @@ const CALLS: Made[] = [
   approved(3, 'the write is made with another tool than the one that policy decided on', (events) =>
     change(events, 'write.intended', { tool: 'http.request' }),
   ),
-  nearlyApproved(3, 'policy decided on another target first', (events) => {
-    const [decided] = begun(events);
-    insert(events, 5, 'policy.decided', { ...(decided as RecordedEvent), target: OTHER_TARGET });
+  nearlyApproved(3, 'policy decided on another target first', (events, document) => {
+    const [decided] = begun(events) as [RecordedEvent];
+    const other = { ...decided, target: OTHER_TARGET };
+    rehash([[other]], document);
+    insert(events, 5, 'policy.decided', other);
   }),
 ];
 
 const APPROVALS: Made[] = [
   approved(4, 'no approval is requested, although policy requires one', withoutApproval),
-  approved(4, 'no approval is requested for a write with high blast radius', (events, { steps }) => {
+  approved(4, 'no approval is requested for a write with high blast radius', (events, document) => {
     withoutApproval(events);
     changeAll(events, ['policy.decided'], { verdict: 'allow' });
-    Object.assign(steps[0]?.action ?? {}, { blastRadius: 'high' });
+    changeAction(events, document, { blastRadius: 'high' });
   }),
-  approved(4, 'no approval is requested for a target that a model chose', (events, { steps }) => {
+  approved(4, 'no approval is requested for a target that a model chose', (events, document) => {
     const derived = [{ field: 'sysId', how: 'chosen', from: ['ask'] }];
     withoutApproval(events);
     changeAll(events, ['policy.decided'], { verdict: 'allow', derived });
-    Object.assign(steps[0]?.action ?? {}, { derived });
+    Object.assign(document.steps[0]?.action ?? {}, { derived });
+    rehash(events, document);
   }),
   approved(4, 'the approval is dropped, and policy allows the write afterwards', (events) => {
     const { approvalId } = one(events, 'approval.requested');
@@ -119,19 +142,24 @@ const APPROVALS: Made[] = [
     const votes = commit(events, 4).splice(0, 2);
     commit(events, 5).unshift(...votes);
   }),
-  approved(6, 'another action is written than people approved', (events) =>
-    change(events, 'policy.decided', { actionHash: OTHER_HASH }, -1),
-  ),
-  approved(6, 'another target is written than people approved', (events) => {
-    for (const type of CLAIM) change(events, type, { target: OTHER_TARGET }, -1);
-    delete one(events, 'step.claimed').target;
+  approved(6, 'other values are written than people approved', (events, document) => {
+    const fields = { category: OTHER_HASH };
+    change(events, 'policy.decided', { fields }, -1);
+    change(events, 'write.intended', { requestHash: hashOf(fields) });
+    rehash(events, document, LAST_DECISION);
   }),
-  approved(6, 'another tool is called than people approved', (events) => {
+  approved(6, 'another target is written than people approved', (events, document) => {
+    for (const type of ['policy.decided', 'write.intended']) change(events, type, { target: OTHER_TARGET }, -1);
+    rehash(events, document, LAST_DECISION);
+  }),
+  approved(6, 'another tool is called than people approved', (events, document) => {
     for (const type of CLAIM) change(events, type, { tool: 'http.request' }, -1);
+    rehash(events, document, LAST_DECISION);
   }),
-  approved(6, 'another policy set decided than people saw', (events) =>
-    change(events, 'policy.decided', { policyHash: OTHER_HASH }, -1),
-  ),
+  approved(6, 'another policy set decided than people saw', (events, document) => {
+    change(events, 'policy.decided', { policyHash: OTHER_HASH }, -1);
+    rehash(events, document, LAST_DECISION);
+  }),
   phased(6, 'an approval covers a write that is not of its phase', (events) => {
     const [write] = (one(events, 'approval.requested').phase as { writes: Record<string, unknown>[] }).writes;
     Object.assign(write ?? {}, { actionHash: OTHER_HASH });
@@ -160,13 +188,15 @@ const APPROVALS: Made[] = [
   approved(8, 'another group is asked than policy requires', (events) => {
     changeAll(events, ['policy.decided'], { groups: [['dba', 'sre']] });
     change(events, 'approval.requested', { groups: [['dba', 'desk']] });
+    changeAll(events, ['approval.voted'], { rights: { role: 'approver', tier: 'high', groups: ['dba'] } });
   }),
-  approved(8, 'the tier high is not asked for a destructive write', (_events, { steps }) => {
-    Object.assign(steps[0]?.action ?? {}, { destructive: true });
-  }),
+  approved(8, 'the tier high is not asked for a destructive write', (events, document) =>
+    changeAction(events, document, { destructive: true }),
+  ),
   nearlyApproved(8, 'more is asked than policy requires', (events) => {
     changeAll(events, ['policy.decided'], { groups: [['dba', 'sre']] });
     change(events, 'approval.requested', { tier: 'high', groups: [['dba'], ['desk']] });
+    changeAll(events, ['approval.voted'], { rights: { role: 'approver', tier: 'high', groups: ['dba', 'desk'] } });
   }),
 ];
 
@@ -341,6 +371,39 @@ const ORDER: Made[] = [
   }),
 ];
 
+const VALUES: Made[] = [
+  approved(21, 'the action hash is of other values', (events) => {
+    const fields = { category: OTHER_HASH };
+    changeAll(events, ['policy.decided'], { fields });
+    change(events, 'write.intended', { requestHash: hashOf(fields) });
+  }),
+  approved(21, 'the action hash is of an action with low risk', (events) => {
+    for (const { action } of all(events, 'policy.decided')) Object.assign(action as object, { risk: 'low' });
+  }),
+  nearlyApproved(21, 'people approved another input with the same fields', (events, document) => {
+    changeAll(events, ['policy.decided'], { inputDigest: OTHER_HASH });
+    rehash(events, document);
+  }),
+  approved(22, 'other values are sent than policy decided on', (events) =>
+    change(events, 'write.intended', { requestHash: OTHER_HASH }),
+  ),
+  nearlyEdited(22, 'the values of the edited write are sent'),
+  ...[
+    ['a member', { role: 'member', tier: 'high', groups: [] }],
+    ['an approver for low risk', { role: 'approver', tier: 'low', groups: [] }],
+    ['an operator', { role: 'operator', tier: 'high', groups: [] }],
+  ].map(([who, rights]) =>
+    approved(23, `${who} approves a write with medium risk`, (events) => change(events, 'approval.voted', { rights })),
+  ),
+  approved(23, 'a person of another group approves', (events) => {
+    changeAll(events, ['policy.decided', 'approval.requested'], { groups: [['dba']] });
+    changeAll(events, ['approval.voted'], { rights: { role: 'owner', tier: 'high', groups: ['desk'] } });
+  }),
+  nearlyApproved(23, 'an owner approves, whose tier is low', (events) =>
+    change(events, 'approval.voted', { rights: { role: 'owner', tier: 'low', groups: [] } }),
+  ),
+];
+
 const commitsFrom = (events: Events, seq: number): Events => events.slice(seq - 1);
 
 /** A second attempt, this long after the first. */
@@ -353,4 +416,4 @@ function again(events: Events, document: EvidenceDocument, afterMs: number): voi
   setTime(document, 6, later(first, afterMs));
 }
 
-export const FORGERIES: readonly Made[] = [...CALLS, ...APPROVALS, ...VOTES, ...ROLLBACKS, ...ORDER];
+export const FORGERIES: readonly Made[] = [...CALLS, ...APPROVALS, ...VOTES, ...ROLLBACKS, ...ORDER, ...VALUES];

@@ -1,5 +1,5 @@
 /**
- * Writes format-1: `node test/evidence/vectors/rules/make-rules.ts`. Only needed for new rules or a new format. Then run
+ * Writes format-2 (an earlier version wrote format-1): `node test/evidence/vectors/rules/make-rules.ts`. Only needed for new rules or a new format. Then run
  * `npm run format`. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ const bases = {
   rolledBack: await rolledBackRun(),
 };
 
-const folder = join(import.meta.dirname, 'format-1');
+const folder = join(import.meta.dirname, 'format-2');
 const publicKey = String(SIGNER.publicKey.export({ type: 'spki', format: 'pem' }));
 mkdirSync(folder, { recursive: true });
 for (const { number, name } of RULES) {
