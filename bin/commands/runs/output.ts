@@ -1,5 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { ResponseFrom } from '../../../client/api-client.ts';
+import type { FeedOutput } from '../../../client/live-feed.ts';
 import { type Api, Unavailable } from '../../client/api-client.ts';
 import { printable } from '../../terminal/terminal.ts';
 import type { Call, Command } from '../command.ts';
@@ -30,6 +31,39 @@ export const runsOutput: Command = {
     }
   },
 };
+
+/** Prints the output of the commands of a run, in whole lines, as it arrives. */
+export class PrintedOutput {
+  readonly #call: Call;
+  /** By command: the end of its last line, which continues in the next chunk. */
+  readonly #rests = new Map<string, { prefix: string; text: string }>();
+
+  constructor(call: Call) {
+    this.#call = call;
+  }
+
+  print({ step, payload: { stream_seq: seq, chunk_type: stream, data }, timestamp: at, meta }: FeedOutput): void {
+    const { terminal, json } = this.#call;
+    const { step_index: index, lease_version } = meta;
+    if (json) {
+      terminal.print(JSON.stringify({ step, index, seq, stream, at, data }));
+      return;
+    }
+    const command = `${index}.${lease_version}`;
+    const prefix = `${step ?? index} | `;
+    const lines = ((this.#rests.get(command)?.text ?? '') + data).split('\n');
+    this.#rests.set(command, { prefix, text: lines.pop() ?? '' });
+    for (const line of lines) terminal.print(prefix + printable(line));
+  }
+
+  /** Prints lines that have no end yet, before something else is printed. */
+  flush(): void {
+    for (const { prefix, text } of this.#rests.values()) {
+      if (text !== '') this.#call.terminal.print(prefix + printable(text));
+    }
+    this.#rests.clear();
+  }
+}
 
 /** Reads the output of one command part by part, and prints whole lines. */
 export class CommandOutput {

@@ -6,7 +6,12 @@ import type { Call } from '../command.ts';
 import { eventText, eventTone } from './event-text.ts';
 import { eventEntries } from './step-rows.ts';
 
-export function printCommit({ terminal, json }: Call, runId: string, commit: Commit, begunAt: string): void {
+export function printCommit(
+  { terminal, json }: Call,
+  runId: string,
+  commit: Pick<Commit, 'seq' | 'at' | 'events'>,
+  begunAt: string,
+): void {
   const { seq, at } = commit;
   if (json) {
     for (const event of commit.events) terminal.print(JSON.stringify({ runId, seq, at, ...event }));

@@ -1,13 +1,14 @@
-import { setTimeout as wait } from 'node:timers/promises';
-import type { Commit } from '../../../lambdas/run/commit.ts';
-import { type Api, type RunEvents, Unavailable } from '../../client/api-client.ts';
+import { type FeedCommit, LiveFeed } from '../../../client/live-feed.ts';
+import { Unavailable } from '../../client/api-client.ts';
+import { openSocket } from '../../client/web-socket.ts';
 import { duration } from '../../terminal/times.ts';
 import type { Call, Command } from '../command.ts';
 import { EXIT } from '../failure.ts';
 import { findRunId } from './find-run.ts';
-import { CommandOutput } from './output.ts';
+import { PrintedOutput } from './output.ts';
 import { hasEnded } from './run-status.ts';
 
+/** Without the live feed. */
 const POLL_EVERY_MS = 500;
 /** A restart of the host or a short network failure does not end the watch. */
 const SILENCE_MAX_MS = 30_000;
@@ -24,87 +25,54 @@ export const runsWatch: Command = {
     const api = call.api();
     const runId = await findRunId(api, call.arg(0));
     const { printCommit } = await import('./print-commit.ts');
-    const outputs = new RunningCommands(api, runId);
-    const show = (commit: Commit, first: Commit) => {
-      printCommit(call, runId, commit, first.at);
-      outputs.take(commit);
-    };
-    const ended = await follow(api, runId, { show, between: () => outputs.print(call) }, call);
-    if (!call.json) call.terminal.note(`${ended.status} after ${duration(ended.tookMs)}; ${hint(runId)}`);
-    return ended.status === 'succeeded' ? EXIT.ok : EXIT.failed;
+    const feed = new LiveFeed({ api, WebSocket: await openSocket(), pollEveryMs: POLL_EVERY_MS });
+    try {
+      const ended = await follow(feed, runId, printCommit, call);
+      if (!call.json) call.terminal.note(`${ended.status} after ${duration(ended.tookMs)}; ${hint(runId)}`);
+      return ended.status === 'succeeded' ? EXIT.ok : EXIT.failed;
+    } finally {
+      feed.close();
+    }
   },
 };
 
-/** The commands that agents run now. */
-class RunningCommands {
-  readonly #api: Api;
-  readonly #runId: string;
-  readonly #open = new Map<number, CommandOutput>();
-
-  constructor(api: Api, runId: string) {
-    this.#api = api;
-    this.#runId = runId;
-  }
-
-  take({ events }: Commit): void {
-    for (const event of events) {
-      if (event.type !== 'step.assigned') continue;
-      const { index, step } = event;
-      this.#open.set(index, new CommandOutput(this.#api, this.#runId, String(index), `${step} | `));
-    }
-  }
-
-  /** Prints what is new of each. */
-  async print(call: Call): Promise<void> {
-    for (const [index, output] of this.#open) {
-      let part = await output.next(call);
-      while (part?.more) part = await output.next(call);
-      if (part?.complete) this.#open.delete(index);
-    }
-  }
-}
-
 const hint = (runId: string) => `details: npx countersign runs show ${runId.slice(0, 12)}`;
 
-/** Shows each commit once, in order. Returns when the run has ended and all its commits were shown. */
-async function follow(
-  api: Api,
+type PrintCommit = typeof import('./print-commit.ts').printCommit;
+
+/** Prints each commit once, in order, and what commands print. Resolves when the run has ended. */
+function follow(
+  feed: LiveFeed,
   runId: string,
-  { show, between }: { show(commit: Commit, first: Commit): void; between(): Promise<void> },
+  printCommit: PrintCommit,
   call: Call,
 ): Promise<{ status: string; tookMs: number }> {
-  let first: Commit | undefined;
-  let last: Commit | undefined;
-  let respondedAtMs: number | undefined;
-  for (;;) {
-    let page: RunEvents | undefined;
-    try {
-      page = await api.call('GET /api/v1/runs/{id}/events', {
-        params: { id: runId },
-        query: { since: last?.seq ?? 0 },
-      });
-      respondedAtMs = Date.now();
-    } catch (error) {
-      const patient = respondedAtMs !== undefined && Date.now() - respondedAtMs < SILENCE_MAX_MS;
-      if (!(error instanceof Unavailable && patient)) throw error;
-      call.terminal.note(`${error.message}; retrying`);
-    }
-    // Before the event that ends a command, what it printed.
-    await between();
-    for (const commit of page?.commits ?? []) {
-      first ??= commit;
-      show(commit, first);
-      last = commit;
-    }
-    if (page?.more) continue;
-    if (page?.status === 'waiting_approval' && page.commits.length > 0) noteHowToDecide(call, runId);
-    if (page && hasEnded(page.status)) {
-      // A command that began and ended between two requests.
-      await between();
-      return { status: page.status, tookMs: Date.parse(last?.at ?? '') - Date.parse(first?.at ?? '') };
-    }
-    await wait(POLL_EVERY_MS);
-  }
+  const output = new PrintedOutput(call);
+  let first: FeedCommit | undefined;
+  let last: FeedCommit | undefined;
+  let silentSinceMs: number | undefined;
+  let hasResponded = false;
+  return new Promise((resolve, reject) => {
+    feed.run(runId, {
+      onCommit(commit) {
+        [first, last, silentSinceMs, hasResponded] = [first ?? commit, commit, undefined, true];
+        output.flush();
+        printCommit(call, runId, commit, first.at);
+      },
+      onOutput: (chunk) => output.print(chunk),
+      onStatus(status) {
+        [silentSinceMs, hasResponded] = [undefined, true];
+        if (hasEnded(status)) resolve({ status, tookMs: Date.parse(last?.at ?? '') - Date.parse(first?.at ?? '') });
+        else if (status === 'waiting_approval') noteHowToDecide(call, runId);
+      },
+      onError(error) {
+        silentSinceMs ??= Date.now();
+        const patient = hasResponded && Date.now() - silentSinceMs < SILENCE_MAX_MS;
+        if (!(error instanceof Unavailable && patient)) return reject(error);
+        call.terminal.note(`${error.message}; retrying`);
+      },
+    });
+  });
 }
 
 function noteHowToDecide({ terminal, json, url, isLocal }: Call, runId: string): void {
