@@ -44,6 +44,23 @@ export function wellFormed(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [key.toWellFormed(), wellFormed(each)]));
 }
 
+const [QUOTE, BACKSLASH, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [34, 92, 91, 93, 123, 125];
+
+/** The same for the bytes of a file, without a copy of it as text. */
+export function nestsTooDeep(bytes: Uint8Array): boolean {
+  let depth = 0;
+  let inString = false;
+  for (let index = 0; index < bytes.length; index += 1) {
+    const byte = bytes[index];
+    if (byte === QUOTE) inString = !inString;
+    else if (inString) index += byte === BACKSLASH ? 1 : 0;
+    else if (byte === OPEN_LIST || byte === OPEN_OBJECT) depth += 1;
+    else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) depth -= 1;
+    if (depth > JSON_DEPTH_MAX) return true;
+  }
+  return false;
+}
+
 /** Counts open brackets, except those inside strings. */
 function assertDepth(text: string): void {
   let depth = 0;

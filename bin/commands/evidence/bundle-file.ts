@@ -1,7 +1,8 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { Addendum } from '../../../lambdas/evidence/addendum/addendum.ts';
 import type { EvidenceDocument } from '../../../lambdas/evidence/bundle/document.ts';
+import { tooLarge } from '../../../lambdas/evidence/verify/limits.ts';
 import { type TrustedKey, trustedKeys } from '../../../lambdas/evidence/verify/trusted-keys.ts';
 import type { HeldAddendum } from '../../../lambdas/evidence/verify/verify-addenda.ts';
 import { type HeldBundle, type Verdict, verifyBundle } from '../../../lambdas/evidence/verify/verify-bundle.ts';
@@ -14,15 +15,23 @@ export function readBundle(call: Call): HeldBundle {
   const { document, envelope } = bundleFiles(call.arg(0));
   const key = call.option('key');
   return {
-    document: readFile(document),
+    document: readBounded(document, 'document'),
     envelope: readEnvelope(envelope),
     keys: key === undefined ? [] : readKeys(key),
     addenda: readAddenda(document),
   };
 }
 
+/** The size is checked first: a file that is no bundle may not fit into memory. */
+function readBounded(file: string, what: 'document' | 'envelope'): Buffer<ArrayBuffer> {
+  const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+  const problem = tooLarge(what, size);
+  if (problem !== undefined) throw unreadable(`${file} is not a bundle: ${problem}`);
+  return readFile(file);
+}
+
 function readEnvelope(file: string): Buffer<ArrayBuffer> {
-  if (existsSync(file)) return readFile(file);
+  if (existsSync(file)) return readBounded(file, 'envelope');
   throw new Failure(
     EXIT.usage,
     `${file} does not exist; the signature of a bundle must be beside it, as evidence get writes it`,

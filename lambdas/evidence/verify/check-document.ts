@@ -5,6 +5,7 @@ import { DocumentOutline, EvidenceDocument } from '../bundle/document.ts';
 import { checkChain } from './check-chain.ts';
 import { checkIndex } from './check-index.ts';
 import { checkReplay } from './check-replay.ts';
+import { EVENTS_MAX } from './limits.ts';
 import { entryName, type Problem } from './problem.ts';
 
 /**
@@ -20,6 +21,7 @@ export function checkDocument(bytes: Buffer, parsed: unknown, signed: Signed): P
       checkChain(outline, signed) ??
       checkIndex(outline, signed.index) ??
       checkSchema(EvidenceDocument, parsed) ??
+      checkEvents(document) ??
       checkReplay(document) ??
       checkForm(bytes, document)
     );
@@ -50,6 +52,12 @@ function checkSchema(schema: z.ZodType, parsed: unknown): Problem | undefined {
     entry: entryName(String(section), at, entry),
     problem: `does not match the format: ${where ? `${where}: ` : ''}${issue.message}`,
   };
+}
+
+function checkEvents({ commits }: EvidenceDocument): Problem | undefined {
+  const events = commits.reduce((sum, commit) => sum + commit.events.length, 0);
+  if (events <= EVENTS_MAX) return undefined;
+  return { entry: 'document', problem: `has ${events} events; no run has more than ${EVENTS_MAX}` };
 }
 
 function checkSubject({ run }: DocumentOutline, signed: Signed): Problem | undefined {

@@ -5,6 +5,7 @@ import type { TerminalStatus } from '../../run/run.ts';
 import { type Signed, signedIn } from '../bundle/bundle-claim.ts';
 import { BUNDLE_FORMATS, type EvidenceDocument } from '../bundle/document.ts';
 import { checkDocument } from './check-document.ts';
+import { beyondLimits } from './limits.ts';
 import { type OpenedEnvelope, openEnvelope } from './open-envelope.ts';
 import type { Problem } from './problem.ts';
 import { checkRules } from './rules/check-rules.ts';
@@ -61,6 +62,8 @@ export function verifyBundle({ addenda = [], ...bundle }: HeldBundle): Verdict {
 }
 
 function verifyAlone({ document, envelope, keys }: Omit<HeldBundle, 'addenda'>): Verdict {
+  const refused = beyondLimits('envelope', envelope) ?? beyondLimits('document', document);
+  if (refused !== undefined) return { verdict: 'unreadable', problem: refused };
   const opened = tryToOpen(envelope);
   if ('verdict' in opened) return opened;
   const signed = signedIn(opened.statement);
