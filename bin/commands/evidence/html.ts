@@ -61,7 +61,7 @@ ${VERDICT_TEXT[verdict]}
 ${facts.map(([name, value]) => `<dt>${escaped(name)}</dt><dd>${breakable(value)}</dd>`).join('\n')}
 </dl>
 <p class="note">The bundle contains no texts, inputs or outputs, only their size and SHA-256. This page shows the first digits of these hashes,
-and the full SHA-256 of the document, the last commit (head), the public key and the policies. This page proves nothing by itself. To check
+and the full SHA-256 of the document, the last commit (head), the public key, the policies and each write. This page proves nothing by itself. To check
 the bundle, run: countersign evidence verify bundle.json --key key.pem</p>
 ${sections.map(sectionOf).join('\n')}
 </body>
