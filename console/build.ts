@@ -17,5 +17,5 @@ const modules = outputs.flatMap((output) => (output.type === 'chunk' ? output.mo
 const styles = outputs.flatMap((output) => (output.type === 'asset' ? output.originalFileNames : []));
 const ours = [...modules, ...styles.map((name) => join(import.meta.dirname, name))]
   .map((id) => relative(ROOT, id.split('?')[0] ?? id))
-  .filter((path) => /^(console|client|lambdas|agent)\//.test(path));
+  .filter((path) => /^(bin|console|client|lambdas|agent)\//.test(path));
 console.log(JSON.stringify([...new Set([...ours, ...ALSO_READ])].sort()));

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { defineConfig } from 'vite';
 
 /** A running local host, for `npm run console`: Vite serves the sources and passes everything else on. */
@@ -5,6 +6,8 @@ const LOCAL_HOST = process.env.COUNTERSIGN_URL ?? 'http://127.0.0.1:4500';
 
 export default defineConfig({
   root: import.meta.dirname,
+  // The verifier of evidence is written for Node.js.
+  resolve: { alias: { 'node:crypto': join(import.meta.dirname, 'evidence', 'node-in-browser', 'crypto.ts') } },
   build: {
     target: 'es2023',
     // The content security policy allows neither inline scripts nor data URLs, except of images.
