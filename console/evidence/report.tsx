@@ -1,5 +1,4 @@
 import Alert from '@cloudscape-design/components/alert';
-import StatusIndicator from '@cloudscape-design/components/status-indicator';
 import { Section } from '../parts/section.tsx';
 import { UntrustedText } from '../parts/untrusted-text.tsx';
 import type { Verified } from './verifier.ts';
@@ -62,19 +61,14 @@ function Results({ name, verdict }: { name: string; verdict: Verdict }) {
     >
       <ul className="plain-list">
         <li>
-          <StatusIndicator type={isProven ? 'success' : 'warning'}>
-            {isProven ? 'Intact' : 'Not proven'}
-          </StatusIndicator>
-          :{' '}
+          <strong>{isProven ? 'Intact' : 'Not proven'}</strong>:{' '}
           {isProven
             ? 'nothing was changed, dropped, reordered or cut off since it was signed.'
             : 'the file is consistent, but no key was given to check its signature: anybody could have made it.'}
         </li>
         <li>
-          <StatusIndicator type={broken.length > 0 ? 'error' : 'success'}>
-            {broken.length > 0 ? 'Rules broken' : 'Rules followed'}
-          </StatusIndicator>
-          : {checked.length} rules were checked, {broken.length === 0 ? 'none was broken' : `${broken.length} broken`}
+          <strong>{broken.length > 0 ? 'Rules broken' : 'Rules followed'}</strong>: {checked.length} rules were checked,{' '}
+          {broken.length === 0 ? 'none was broken' : `${broken.length} broken`}
           {notCheckable.length > 0 && `; ${notCheckable.length} cannot be checked with this bundle`}
           {sealedAsBroken && '. An owner had the run sealed although it broke rules'}.
         </li>

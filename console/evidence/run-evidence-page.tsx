@@ -6,6 +6,7 @@ import { call, download, isNotFound, useApi } from '../data/api.ts';
 import { CommandLine, Copyable } from '../parts/copyable.tsx';
 import { Page } from '../parts/page.tsx';
 import { PointInTime } from '../parts/point-in-time.tsx';
+import { applyTheme } from '../parts/preferences.ts';
 import { EmptyState, Problem } from '../parts/problem.tsx';
 import { Facts } from '../parts/section.tsx';
 import type { HeldFile, HeldFiles } from './held-files.ts';
@@ -58,7 +59,7 @@ function Evidence({ title, record }: { title: string; record: EvidenceRecord }) 
           <Button disabled={!held} onClick={() => held && saveAll(held, keys.data)}>
             Download the files
           </Button>
-          <Button disabled={!verified.data} onClick={() => print()}>
+          <Button disabled={!verified.data} onClick={printInLight}>
             Print
           </Button>
         </div>
@@ -78,7 +79,7 @@ function Evidence({ title, record }: { title: string; record: EvidenceRecord }) 
       <div className="on-command-line no-print">
         On the command line: <CommandLine command={`countersign evidence get ${runId}`} />
         <br />
-        <CommandLine command={`countersign evidence verify ${runId}.json --key ${location.origin}-keys.json`} />
+        <CommandLine command={`countersign evidence verify ${runId}.json --key countersign-keys.json`} />
       </div>
     </Page>
   );
@@ -108,6 +109,13 @@ async function downloadAll({ runId }: EvidenceRecord): Promise<Omit<HeldFiles, '
     envelope: await download('GET /api/v1/runs/{id}/evidence/bundle.dsse.json', { params }),
     addenda,
   };
+}
+
+/** Paper is white. */
+function printInLight(): void {
+  document.body.classList.remove('awsui-dark-mode');
+  print();
+  applyTheme();
 }
 
 const envelopeName = (name: string): string => name.replace(/\.json$/, '.dsse.json');

@@ -1,8 +1,10 @@
 import Button from '@cloudscape-design/components/button';
-import Table, { type TableProps } from '@cloudscape-design/components/table';
 import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useState } from 'react';
 import { Problem } from './problem.tsx';
+import { type Columns, Table } from './table.tsx';
+
+export type { Columns } from './table.tsx';
 
 const PAGE_SIZE = 50;
 
@@ -28,8 +30,6 @@ export function usePages(filter = ''): Pages {
   };
 }
 
-export type Columns<Item> = readonly TableProps.ColumnDefinition<Item>[];
-
 interface PagedTableProps<Item> {
   /** Of the list, for screen readers. */
   label: string;
@@ -48,15 +48,11 @@ export function PagedTable<Item>({ label, list, items, columns, trackBy, empty, 
     <>
       {list.error && <Problem error={list.error} retry={() => list.refetch()} />}
       <Table
-        variant="embedded"
+        label={label}
         items={items}
+        columns={columns}
         trackBy={trackBy}
-        columnDefinitions={columns}
-        loading={list.isPending}
-        loadingText="Loading"
-        wrapLines
-        stickyHeader={false}
-        ariaLabels={{ tableLabel: label }}
+        isLoading={list.isPending}
         empty={list.error ? null : empty}
       />
       {(nextCursor !== null || !pages.isFirst) && (

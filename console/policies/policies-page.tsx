@@ -41,7 +41,7 @@ function InForce({
       <Facts
         facts={[
           ['Language', engine === 'cedar' ? 'Cedar' : 'Rego, compiled. Change it on the command line.'],
-          ['Policies', <UntrustedText key="ids" text={policies.join(', ') || 'none'} max={2_000} />],
+          ['Policies of this tenant', <UntrustedText key="ids" text={policies.join(', ') || 'none'} max={2_000} />],
           ['Hash', hash === undefined ? '–' : <Copyable key="hash" text={hash} label="the hash of the policies" />],
         ]}
       />

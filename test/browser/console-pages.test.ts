@@ -1,0 +1,275 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { enrolledAgent } from '../local/agent-story.ts';
+import { startTestHost, type TestHost } from '../local/test-host.ts';
+import { startBrowser, type TestBrowser, type TestPage } from './browser.ts';
+import { accessibilityProblems, expectToFit, inConsole, realProblems } from './console-people.ts';
+
+let host: TestHost;
+let browser: TestBrowser;
+let runId: string;
+let title: string;
+beforeAll(async () => {
+  [host, browser] = await Promise.all([startTestHost(), startBrowser()]);
+  await enrolledAgent(host, 'demo-1');
+  runId = await host.openIssue(7);
+  title = (await host.waitForRun(runId)).title ?? '';
+});
+afterAll(async () => {
+  await browser?.stop();
+  await host?.stop();
+});
+
+/** Goes to another page without a reload, as a link does. */
+async function show({ page }: TestPage, path: string): Promise<void> {
+  await page.evaluate(
+    `history.pushState(null, '', ${JSON.stringify(path)}); dispatchEvent(new PopStateEvent('popstate'))`,
+  );
+}
+
+const HOSTILE = '<img src=x onerror=alert(1)> \u202egnihsarc';
+
+const workflow = (name: string, note: string) => `name: ${name}
+description: ${note}
+inputs:
+  text: { type: string, required: true, description: What to note }
+  count: { type: integer, default: 1 }
+steps:
+  - id: note
+    tool: transform
+    with: { text: "{% inputs.text %}" }
+`;
+
+describe('an author', () => {
+  let author: TestPage;
+  beforeAll(async () => {
+    author = await inConsole(browser, host, 'Olivia Owner', '/new-workflow');
+  });
+  afterAll(() => author.close());
+
+  it('sees what is wrong while typing, and publishes a workflow and a second version of it', async () => {
+    const { page } = author;
+    const editor = page.getByRole('textbox', { name: 'Workflow (YAML)' });
+    await editor.fill(workflow('take-a-note', 'Takes a note').replace('steps:', 'stepz:'));
+    await page.getByRole('button', { name: 'Line 6' }).waitFor();
+    await page.getByText('did you mean "steps"?').waitFor();
+    await expect.poll(() => page.getByRole('button', { name: 'Publish the workflow' }).isDisabled()).toBe(true);
+
+    await editor.fill(workflow('take-a-note', 'Takes a note'));
+    await page.getByText('The workflow is valid.').waitFor();
+    await page.getByRole('button', { name: 'Publish the workflow' }).click();
+    await page.getByText('Version 1 of take-a-note is published.').waitFor();
+
+    await show(author, '/workflows/take-a-note/edit');
+    await editor.fill(workflow('take-a-note', 'Takes another note'));
+    await page.getByRole('region', { name: 'Changes', exact: true }).getByText('Takes another note').waitFor();
+    await page.getByRole('button', { name: 'Publish version 2' }).click();
+    await page.getByText('Version 2 of take-a-note is published.').waitFor();
+    const { body } = await host.api<{ source: string }>('/workflows/take-a-note/versions/2');
+    expect(body.source).toBe(workflow('take-a-note', 'Takes another note'));
+
+    await show(author, '/workflows/take-a-note/versions');
+    const diff = page.getByRole('region', { name: 'Changes', exact: true });
+    await diff.getByText('description: Takes a note', { exact: true }).waitFor();
+    await diff.getByText('description: Takes another note', { exact: true }).waitFor();
+  });
+
+  it('simulates a file without writing anything', async () => {
+    const { page } = author;
+    await show(author, '/workflows/take-a-note/edit');
+    await page.getByRole('textbox', { name: 'Inputs, as JSON' }).fill('{"text": "hello"}');
+    await page.getByRole('button', { name: 'Show the plan' }).click();
+    await page.getByText('The run would make all its writes without an approval. 0 writes').waitFor();
+  });
+
+  it('starts a run with a form made from the inputs of the workflow', async () => {
+    const { page } = author;
+    await show(author, '/workflows/take-a-note/run');
+    await page.getByRole('textbox', { name: 'text', exact: true }).fill('Hello');
+    await page.getByRole('spinbutton', { name: 'count' }).fill('3');
+    await page.getByRole('textbox', { name: 'Title' }).fill('A note');
+    await page.getByText('countersign runs start take-a-note --input text=Hello --input count=3').waitFor();
+    await page.getByRole('button', { name: 'Start a run' }).click();
+    await page.waitForURL(/\/runs\/run_/);
+    const started = page.url().split('/').at(-1) ?? '';
+    const run = await host.waitForRun(started, ({ status }) => status === 'succeeded');
+    expect(run).toMatchObject({ title: 'A note', workflow: { name: 'take-a-note', version: 2 } });
+    expect(run.steps[0]).toMatchObject({ output: { text: 'Hello' } });
+  });
+
+  it('disables an automation after reading what that does', async () => {
+    const { page } = author;
+    await show(author, '/automations/reopened-bug');
+    await page.getByRole('button', { name: 'Disable the automation' }).click();
+    await page.getByRole('dialog').getByText('Runs that have started continue.').waitFor();
+    await page.getByRole('dialog').getByRole('button', { name: 'Disable the automation' }).click();
+    await page.getByText('reopened-bug is disabled.').waitFor();
+    expect((await host.api('/automations/reopened-bug')).body).toMatchObject({ enabled: false });
+  });
+
+  it('adds a schedule and sees its next times', async () => {
+    const { page } = author;
+    await show(author, '/new-schedule');
+    await page.getByRole('textbox', { name: 'Name', exact: true }).fill('weekdays');
+    await page.getByRole('combobox', { name: 'Automation' }).fill('restart-demo-app');
+    await page.getByRole('textbox', { name: 'Cron' }).fill('0 9 * * 1-5');
+    await page.getByRole('button', { name: 'Add the schedule' }).click();
+    await page.getByRole('heading', { name: 'weekdays' }).waitFor();
+    expect((await host.api('/schedules/weekdays')).body).toMatchObject({ cron: '0 9 * * 1-5', enabled: true });
+  });
+
+  it('replays recorded decisions with other policies, which changes nothing', async () => {
+    const { page } = author;
+    const before = (await host.api<{ hash: string }>('/policies')).body.hash;
+    await show(author, '/policies');
+    await page.getByRole('textbox', { name: 'New file' }).fill('freeze.cedar');
+    await page.getByRole('button', { name: 'Add the file' }).click();
+    const file = page.getByRole('textbox', { name: 'Policies (Cedar)' });
+    await file.fill('@id("freeze") @reason("frozen") forbid (principal, action, resource);');
+    await page.getByRole('button', { name: 'Replay recorded decisions' }).click();
+    const flip = page.getByRole('row').filter({ hasText: 'github.labels.add' });
+    await flip.getByText('Tightens').waitFor();
+    await flip.getByText('denied').waitFor();
+    await page.getByRole('button', { name: 'Run the cases' }).click();
+    await page.getByText('2 cases: 2 failed.').waitFor();
+    expect((await host.api<{ hash: string }>('/policies')).body.hash).toBe(before);
+    await page.getByRole('button', { name: 'Discard the changes' }).click();
+  });
+
+  it('has caused no error and no violation of the content security policy', () => {
+    expect(realProblems(author)).toEqual([]);
+  });
+});
+
+describe('an owner', () => {
+  it('adds a person, whose name is shown as text, and a key that is shown once and works', async () => {
+    const owner = await inConsole(browser, host, 'Olivia Owner', '/settings/people/add');
+    const { page } = owner;
+    await page.getByRole('textbox', { name: 'ID', exact: true }).fill('mallory');
+    await page.getByRole('textbox', { name: 'Name', exact: true }).fill(HOSTILE);
+    await page.getByRole('textbox', { name: 'Identities' }).fill('email:mallory@acme.example');
+    await page.getByRole('button', { name: 'Add the person' }).click();
+    await page.getByRole('heading', { level: 1 }).getByText('<img src=x onerror=alert(1)>').waitFor();
+    expect((await host.api('/people/mallory')).body).toMatchObject({ name: HOSTILE, role: 'member' });
+    expect(await page.locator('body').innerText()).not.toContain('\u202e');
+
+    await show(owner, '/settings/keys');
+    await page.getByRole('textbox', { name: 'Name of the key' }).fill('olivias-script');
+    await page.getByRole('combobox', { name: 'Role' }).selectOption('member');
+    await page.getByRole('button', { name: 'Create the key' }).click();
+    const key = await page.locator('.secret code').innerText();
+    expect((await host.api('/me', key)).body).toMatchObject({ person: 'olivia', role: 'member' });
+    await page.getByRole('button', { name: 'I have stored it' }).click();
+    expect(await page.content()).not.toContain(key);
+    expect(realProblems(owner)).toEqual([]);
+    await owner.close();
+  });
+});
+
+describe('an operator', () => {
+  it('drains an agent with a reason, and may not remove it', async () => {
+    const operator = await inConsole(browser, host, 'Oscar Operator', '/agents');
+    const { page } = operator;
+    await page.getByRole('button', { name: 'Drain: demo-1' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('textbox', { name: 'Reason' }).fill('new kernel');
+    await dialog.getByText("countersign agents drain demo-1 --reason 'new kernel'").waitFor();
+    await dialog.getByRole('button', { name: 'Drain the agent' }).click();
+    await page.getByRole('button', { name: 'Resume: demo-1' }).waitFor();
+    expect((await host.api('/agents/demo-1')).body).toMatchObject({
+      draining: { by: 'oscar', reason: 'new kernel' },
+    });
+    await page.getByRole('link', { name: 'demo-1' }).click();
+    const remove = page.getByRole('button', { name: 'Remove the agent' });
+    await remove.waitFor();
+    const reason = page.getByText('Only owners and admins can do this. Your role is operator.');
+    expect(await reason.count()).toBeGreaterThan(0);
+    expect(await remove.getAttribute('aria-disabled')).toBe('true');
+    expect(realProblems(operator)).toEqual([]);
+    await operator.close();
+  });
+});
+
+describe('an auditor', () => {
+  const files = async (change = (text: string) => text) => {
+    const read = async (name: string) => {
+      const { text } = await host.api(`/runs/${runId}/evidence/${name}`);
+      return Buffer.from(name === 'bundle.json' ? change(text) : text);
+    };
+    const mimeType = 'application/json';
+    return [
+      { name: 'bundle.json', mimeType, buffer: await read('bundle.json') },
+      { name: 'bundle.dsse.json', mimeType, buffer: await read('bundle.dsse.json') },
+    ];
+  };
+
+  it('verifies the bundle of a run, and dropped files without any request', async () => {
+    const auditor = await inConsole(browser, host, 'Ada Auditor', '/evidence');
+    const { page } = auditor;
+    await page.getByRole('link', { name: title }).click();
+    await page.getByText('Intact, and the run followed the rules').waitFor();
+    await page.getByRole('cell', { name: 'label: written' }).waitFor();
+    expect(realProblems(auditor)).toEqual([]);
+
+    const [original, tampered] = [await files(), await files((text) => text.replace('"succeeded"', '"succeedeD"'))];
+    await show(auditor, '/evidence');
+    await page.getByRole('button', { name: 'Choose files to verify' }).waitFor();
+    await expect.poll(() => page.getByText('keys that this stage publishes').count()).toBe(1);
+    await page.context().setOffline(true);
+    const field = page.getByLabel('Files to verify');
+    await field.setInputFiles(original);
+    await page.getByText('Intact, and the run followed the rules').waitFor();
+    await field.setInputFiles(tampered);
+    await page.getByText('Tampered with: the bundle is not what was signed').waitFor();
+    expect(await page.getByText('Intact, and the run').count()).toBe(0);
+    await field.setInputFiles(original.slice(0, 1));
+    await page.getByText('bundle.dsse.json is missing').waitFor();
+    await auditor.close();
+  });
+});
+
+describe('every page', () => {
+  const paths = () => [
+    '/automations',
+    '/automations/restart-demo-app',
+    '/workflows',
+    '/workflows/triage-incident',
+    '/workflows/triage-incident/edit',
+    '/workflows/take-a-note/versions',
+    '/workflows/take-a-note/run',
+    '/schedules',
+    '/schedules/weekdays',
+    '/policies',
+    '/evidence',
+    `/evidence/${runId}`,
+    '/agents',
+    '/agents/demo-1',
+    '/settings',
+    '/settings/people',
+    '/settings/people/ana',
+    '/settings/connections',
+    '/settings/connections/github',
+    '/settings/keys',
+    '/settings/changes',
+  ];
+
+  it('is accessible in light and dark mode, fits into 400 px, and causes no error', async () => {
+    const person = await inConsole(browser, host, 'Olivia Owner', '/automations');
+    const { page } = person;
+    const found: Record<string, string[]> = {};
+    for (const path of paths()) {
+      await page.setViewportSize({ width: 1280, height: 900 });
+      await show(person, path);
+      await page.getByRole('heading', { level: 1 }).waitFor();
+      await expect.poll(() => page.getByText(/^(Loading|Checking|Verifying) …$/).count()).toBe(0);
+      await page.getByLabel('Theme').selectOption('light');
+      found[`${path} light`] = await accessibilityProblems(person);
+      await page.getByLabel('Theme').selectOption('dark');
+      found[`${path} dark`] = await accessibilityProblems(person);
+      await page.setViewportSize({ width: 400, height: 900 });
+      await expectToFit(person);
+    }
+    expect(Object.entries(found).filter(([, problems]) => problems.length > 0)).toEqual([]);
+    expect(realProblems(person)).toEqual([]);
+    await person.close();
+  });
+});
