@@ -1,3 +1,4 @@
+import './data/zod-without-eval.ts';
 import './styles.css';
 import './parts/forms.css';
 import { createRoot } from 'react-dom/client';

@@ -1,7 +1,5 @@
-import { config } from 'zod';
-
 /**
- * Zod compiles schemas with `new Function`, which the content security policy blocks and reports. Import this file before
- * anything that defines schemas.
+ * Loaded before everything else, and without zod: zod reads its configuration from this global variable. Otherwise it would
+ * try to make functions from text when the first schema is defined, which the content security policy forbids and reports.
  */
-config({ jitless: true });
+Object.assign(globalThis, { __zod_globalConfig: { jitless: true } });

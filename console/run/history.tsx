@@ -1,4 +1,3 @@
-import '../data/zod-without-eval.ts';
 import Button from '@cloudscape-design/components/button';
 import { useState } from 'react';
 import { dateAndTime } from '../../bin/terminal/times.ts';

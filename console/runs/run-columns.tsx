@@ -1,14 +1,14 @@
-import type { TableProps } from '@cloudscape-design/components/table';
 import { Link } from 'wouter';
 import { duration } from '../../bin/terminal/times.ts';
 import { PointInTime } from '../parts/point-in-time.tsx';
 import { RunStatusText, type RunSummary } from '../parts/run-status.tsx';
+import type { Columns } from '../parts/table.tsx';
 import { UntrustedText } from '../parts/untrusted-text.tsx';
 
 export const titleOf = ({ title, subject, automation }: RunSummary): string => title ?? subject ?? automation;
 
 /** What a person recognises first; ids are on the page of the run. */
-export const RUN_COLUMNS: readonly TableProps.ColumnDefinition<RunSummary>[] = [
+export const RUN_COLUMNS: Columns<RunSummary> = [
   {
     id: 'title',
     header: 'Run',

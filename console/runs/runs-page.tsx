@@ -1,12 +1,12 @@
 import Button from '@cloudscape-design/components/button';
 import PropertyFilter from '@cloudscape-design/components/property-filter';
-import Table from '@cloudscape-design/components/table';
 import { useEffect, useState } from 'react';
 import { useLocation, useSearch } from 'wouter';
 import { useLive } from '../data/live.ts';
 import { SampleEvents } from '../inbox/sample-events.tsx';
 import { Page } from '../parts/page.tsx';
 import { EmptyState, Problem } from '../parts/problem.tsx';
+import { Table } from '../parts/table.tsx';
 import { useKeys } from '../shell/keyboard.ts';
 import { BulkActions } from './bulk-actions.tsx';
 import { RUN_COLUMNS } from './run-columns.tsx';
@@ -82,15 +82,11 @@ export default function RunsPage() {
       <BulkActions filter={filter} key={search} />
       <div className="runs-table">
         <Table
-          variant="embedded"
+          label="Runs"
           items={runs}
-          trackBy="runId"
-          columnDefinitions={RUN_COLUMNS}
-          loading={list.isPending}
-          loadingText="Loading runs"
-          wrapLines
-          stickyHeader={false}
-          ariaLabels={{ tableLabel: 'Runs' }}
+          trackBy={({ runId }) => runId}
+          columns={RUN_COLUMNS}
+          isLoading={list.isPending}
           empty={
             search === '' ? (
               <EmptyState title="There are no runs yet" action={<SampleEvents />}>

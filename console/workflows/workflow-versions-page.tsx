@@ -19,7 +19,7 @@ export default function WorkflowVersionsPage({ name }: { name: string }) {
     <WorkflowArea name={name} part="All versions, the newest first. Runs keep the version that they started with.">
       {({ version }) => (
         <>
-          <Compare name={name} newest={version} />
+          <Compare key={version} name={name} newest={version} />
           <Section title="Versions">
             <Versions name={name} />
           </Section>
