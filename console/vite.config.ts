@@ -4,6 +4,9 @@ import { defineConfig } from 'vite';
 /** A running local host, for `npm run console`: Vite serves the sources and passes everything else on. */
 const LOCAL_HOST = process.env.COUNTERSIGN_URL ?? 'http://127.0.0.1:4500';
 
+const SMALL_PAGES =
+  /console\/(automations|workflows|schedules|settings|policies|agents)\/|console\/evidence\/[a-z-]+\.tsx|console\/parts\/(action|submit|paged-table|code-editor|json-value|next-page|text-diff|form\.|why-not|section)/;
+
 export default defineConfig({
   root: import.meta.dirname,
   // The verifier of evidence is written for Node.js.
@@ -15,6 +18,13 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     chunkSizeWarningLimit: 1_000,
     rolldownOptions: {
+      output: {
+        codeSplitting: {
+          includeDependenciesRecursively: false,
+          // Small pages, and the parts that only they use, are one chunk: 70 small files compress worse, by 25 KB in all.
+          groups: [{ name: 'definitions', test: SMALL_PAGES }],
+        },
+      },
       onLog(level, log, handler) {
         // Cloudscape marks its modules for React servers, which we do not use.
         if (log.code !== 'MODULE_LEVEL_DIRECTIVE') handler(level, log);

@@ -22,8 +22,9 @@ export async function inConsole(
 }
 
 /** What axe finds wrong, as `rule: element`. Empty: it found nothing. */
-export async function accessibilityProblems({ page }: TestPage): Promise<string[]> {
-  const { violations } = await new AxeBuilder({ page }).analyze();
+export async function accessibilityProblems({ page }: TestPage, rules?: string[]): Promise<string[]> {
+  const axe = new AxeBuilder({ page });
+  const { violations } = await (rules ? axe.withRules(rules) : axe).analyze();
   return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 200)}`));
 }
 
