@@ -12,7 +12,8 @@ beforeAll(async () => {
   [host, browser] = await Promise.all([startTestHost(), startBrowser()]);
   await enrolledAgent(host, 'demo-1');
   runId = await host.openIssue(7);
-  title = (await host.waitForRun(runId)).title ?? '';
+  await host.waitForRun(runId);
+  title = (await host.api<{ title: string }>(`/runs/${runId}`)).body.title;
 });
 afterAll(async () => {
   await browser?.stop();
