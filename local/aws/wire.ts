@@ -22,13 +22,7 @@ export interface WireRequest {
 const LARGEST_REQUEST_BYTES = 256 * 1024 * 1024;
 
 export async function readRequest(request: IncomingMessage): Promise<WireRequest> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes > LARGEST_REQUEST_BYTES) throw new Error(`the request has more than ${LARGEST_REQUEST_BYTES} bytes`);
-    chunks.push(chunk);
-  }
+  const body = await readBody(request);
   const [path = '/', queryText = ''] = splitOnce(request.url ?? '/', '?');
   const headers = Object.fromEntries(
     Object.entries(request.headers).map(([name, value]) => [
@@ -41,8 +35,26 @@ export async function readRequest(request: IncomingMessage): Promise<WireRequest
     path,
     query: new URLSearchParams(queryText),
     headers,
-    body: Buffer.concat(chunks),
+    body,
   };
+}
+
+/** With events: an async iterator costs more than the rest of a small request. */
+function readBody(request: IncomingMessage): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    request.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+      chunks.push(chunk);
+      if (bytes > LARGEST_REQUEST_BYTES) {
+        request.destroy(new Error(`the request has more than ${LARGEST_REQUEST_BYTES} bytes`));
+      }
+    });
+    request.once('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)));
+    request.once('error', reject);
+    request.once('close', () => reject(new Error('the connection closed before the end of the request')));
+  });
 }
 
 function splitOnce(text: string, separator: string): string[] {

@@ -21,7 +21,7 @@ interface TableShape {
   GlobalSecondaryIndexes?: GlobalSecondaryIndex[];
 }
 
-export function tablesOf(stack: ResolvedStack): ResolvedResource[] {
+export function tablesOf(stack: ResolvedStack): readonly ResolvedResource[] {
   return stack.ofType('AWS::DynamoDB::GlobalTable');
 }
 

@@ -40,6 +40,8 @@ interface Statement {
 
 interface RoleGrants {
   statements: Statement[];
+  /** The statements that are for this action. */
+  ofAction: (action: string) => Statement[];
   used: Map<Statement, Set<string>>;
 }
 
@@ -52,16 +54,17 @@ const EVERY_REQUEST: ConditionContext = { 'aws:SecureTransport': 'true' };
 /** Enforces the roles of the template, so that a missing grant fails here and not in production. */
 export class Iam {
   readonly #roles = new Map<string, RoleGrants>();
-  readonly #permissions: ResolvedResource[];
-  readonly #bucketDenials: Statement[];
+  readonly #permissions: readonly ResolvedResource[];
+  readonly #bucketDenials: (action: string) => Statement[];
   readonly #stack: ResolvedStack;
 
   constructor(stack: ResolvedStack) {
     this.#stack = stack;
     this.#permissions = stack.ofType('AWS::Lambda::Permission');
-    this.#bucketDenials = stack.ofType('AWS::S3::BucketPolicy').flatMap(denialsOf);
+    this.#bucketDenials = byAction(stack.ofType('AWS::S3::BucketPolicy').flatMap(denialsOf));
     for (const role of stack.ofType('AWS::IAM::Role')) {
-      this.#roles.set(role.logicalId, { statements: statementsOf(role, stack), used: new Map() });
+      const statements = statementsOf(role, stack);
+      this.#roles.set(role.logicalId, { statements, ofAction: byAction(statements), used: new Map() });
     }
   }
 
@@ -76,7 +79,7 @@ export class Iam {
     const fullContext = { ...EVERY_REQUEST, ...context };
     const reasons: string[] = [];
     for (const each of [resource].flat()) {
-      const evaluation = evaluateStatements(grants.statements, action, each, fullContext);
+      const evaluation = evaluateStatements(grants.ofAction(action), each, fullContext);
       if (evaluation.allowed) {
         recordUse(grants, evaluation.by, action);
         return { allowed: true };
@@ -88,12 +91,12 @@ export class Iam {
 
   /** Why a bucket policy denies a call, for every caller. Its Allow statements are for other AWS services and are ignored. */
   deniedByBucket({ action, resource, context = {} }: Pick<AccessRequest, 'action' | 'resource' | 'context'>) {
+    const denials = this.#bucketDenials(action);
+    if (denials.length === 0) return undefined;
     const fullContext = { ...EVERY_REQUEST, ...context };
     const everything: Statement = { effect: 'Allow', actions: ['*'], resources: ['*'], conditions: {} };
-    const statements = [...this.#bucketDenials, everything];
-    const isDenied = [resource]
-      .flat()
-      .some((each) => !evaluateStatements(statements, action, each, fullContext).allowed);
+    const statements = [...denials, everything];
+    const isDenied = [resource].flat().some((each) => !evaluateStatements(statements, each, fullContext).allowed);
     return isDenied ? `the bucket policy denies ${action} on ${[resource].flat().join(' and ')}` : undefined;
   }
 
@@ -152,17 +155,25 @@ function mayAssume({ properties }: ResolvedResource, principal: string): boolean
 
 type Evaluation = { allowed: true; by: Statement } | { allowed: false; reason: string };
 
-/** In the order of IAM: a matching Deny wins, then any matching Allow; otherwise the call is denied. */
-function evaluateStatements(
-  statements: Statement[],
-  action: string,
-  resource: string,
-  context: ConditionContext,
-): Evaluation {
+/** Finds the statements of an action once: a function calls the same few actions again and again. */
+function byAction(statements: Statement[]): (action: string) => Statement[] {
+  const found = new Map<string, Statement[]>();
+  return (action) => {
+    const known = found.get(action);
+    if (known) return known;
+    const matching = statements.filter(({ actions }) =>
+      actions.some((pattern) => wildcardMatches(pattern, action, 'i')),
+    );
+    found.set(action, matching);
+    return matching;
+  };
+}
+
+/** In the order of IAM: a matching Deny wins, then any matching Allow; otherwise the call is denied. All are for the action. */
+function evaluateStatements(statements: Statement[], resource: string, context: ConditionContext): Evaluation {
   let allowedBy: Statement | undefined;
   let failedCondition: string | undefined;
   for (const statement of statements) {
-    if (!statement.actions.some((pattern) => wildcardMatches(pattern, action, 'i'))) continue;
     if (!statement.resources.some((pattern) => wildcardMatches(pattern, resource))) continue;
     const conditions = evaluateConditions(statement.conditions, context);
     if (statement.effect === 'Deny') {

@@ -1,3 +1,4 @@
+import type { StatementSync } from 'node:sqlite';
 import type { Delivery, SimCall } from './exchange.ts';
 import { BadRequest } from './exchange.ts';
 import type { SimulatorStore } from './store.ts';
@@ -21,23 +22,25 @@ const CREDENTIAL_FIELDS = ['client_secret', 'secret_id', 'password', 'token', 'r
 /** All calls to the simulated systems, in the order of their effects. */
 export class CallRecord {
   readonly #store: SimulatorStore;
+  readonly #insert: StatementSync;
 
   constructor(store: SimulatorStore) {
     this.#store = store;
+    this.#insert = store.database.prepare(
+      'INSERT INTO calls (at, system, method, path, body, status, answer) VALUES (?, ?, ?, ?, ?, ?, ?)',
+    );
   }
 
   add(system: SystemName, call: SimCall, atMs: number, status: number, delivery: Delivery): void {
-    this.#store.database
-      .prepare('INSERT INTO calls (at, system, method, path, body, status, answer) VALUES (?, ?, ?, ?, ?, ?, ?)')
-      .run(
-        new Date(atMs).toISOString(),
-        system,
-        call.method,
-        call.path,
-        JSON.stringify(withoutCredentials(call.body)),
-        status,
-        delivery === 'whole' ? null : delivery,
-      );
+    this.#insert.run(
+      new Date(atMs).toISOString(),
+      system,
+      call.method,
+      call.path,
+      JSON.stringify(withoutCredentials(call.body)),
+      status,
+      delivery === 'whole' ? null : delivery,
+    );
   }
 
   /** Oldest first. `since` is exclusive: a reader passes the last `seq` that it has. */

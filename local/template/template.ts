@@ -34,7 +34,7 @@ export interface ResolvedStack {
   stackName: string;
   resources: ReadonlyMap<string, ResolvedResource>;
   outputs: Record<string, unknown>;
-  ofType(...types: string[]): ResolvedResource[];
+  ofType(type: string): readonly ResolvedResource[];
   byArn(arn: string): ResolvedResource | undefined;
 }
 
@@ -61,11 +61,12 @@ export function resolveTemplate(template: CloudFormationTemplate, options: Resol
     resolver.value(Value, `Outputs.${name}`),
   ]);
   const byArn = new Map([...resources.values()].map((resource) => [resource.arn, resource]));
+  const byType = Map.groupBy(resources.values(), ({ type }) => type);
   return {
     stackName: options.stackName,
     resources,
     outputs: Object.fromEntries(outputs),
-    ofType: (...types) => [...resources.values()].filter((resource) => types.includes(resource.type)),
+    ofType: (type) => byType.get(type) ?? [],
     byArn: (arn) => (arn === '' ? undefined : byArn.get(arn)),
   };
 }
