@@ -2,6 +2,7 @@ import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { Suspense, useEffect, useSyncExternalStore } from 'react';
 import { Route, Switch, useLocation } from 'wouter';
 import { ApiError } from '../client/api-client.ts';
+import { followCommits } from './data/live.ts';
 import { PAGES } from './pages.ts';
 import { clearNotices } from './shell/notices.tsx';
 import { PageBoundary } from './shell/page-boundary.tsx';
@@ -31,9 +32,16 @@ export function App() {
       <Shell isLocal={session.tokens.issuer.issuer === `${location.origin}/_oidc`}>
         <Pages />
       </Shell>
+      {session.state === 'signed_in' && <FollowCommits />}
       {session.state === 'expired' && <ExpiredDialog />}
     </QueryClientProvider>
   );
+}
+
+/** Without anything to see. */
+function FollowCommits() {
+  useEffect(() => followCommits(queries), []);
+  return null;
 }
 
 function Pages() {

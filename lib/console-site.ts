@@ -29,6 +29,7 @@ import type { FunctionBundles } from './bundle-functions.ts';
 import { contentSecurityPolicy } from './content-security-policy.ts';
 import { PRIVATE_BUCKET } from './evidence/evidence-exports.ts';
 import type { CountersignHttpApi } from './http-api.ts';
+import type { LiveFeed } from './live-feed.ts';
 import { NodeFunction, seconds } from './node-function.ts';
 import type { StageConfig } from './stage-config.ts';
 
@@ -52,8 +53,7 @@ interface ConsoleSiteProps {
   config: StageConfig;
   httpApi: CountersignHttpApi;
   accessLogs: IBucket;
-  /** Other origins that the console connects to, besides the issuers of the stage. */
-  connectsTo?: readonly string[];
+  liveFeed: LiveFeed | undefined;
 }
 
 /** The console: static files in S3, behind a CloudFront distribution that passes the paths of the API to the HTTP API. */
@@ -97,7 +97,7 @@ export class ConsoleSite extends Construct {
     });
   }
 
-  #distribution(bucket: Bucket, { config, httpApi, connectsTo = [] }: ConsoleSiteProps): Distribution {
+  #distribution(bucket: Bucket, { config, httpApi, liveFeed }: ConsoleSiteProps): Distribution {
     const { apiId } = httpApi.api;
     const api: BehaviorOptions = {
       origin: new HttpOrigin(`${apiId}.execute-api.${Aws.REGION}.${Aws.URL_SUFFIX}`),
@@ -113,7 +113,7 @@ export class ConsoleSite extends Construct {
         origin: S3BucketOrigin.withOriginAccessControl(bucket),
         viewerProtocolPolicy: ViewerProtocolPolicy.REDIRECT_TO_HTTPS,
         cachePolicy: CachePolicy.CACHING_OPTIMIZED,
-        responseHeadersPolicy: this.#headers(config, connectsTo),
+        responseHeadersPolicy: this.#headers(config, liveFeed ? [liveFeed.url] : []),
         functionAssociations: [{ function: this.#pageOfEveryPath(), eventType: FunctionEventType.VIEWER_REQUEST }],
       },
       additionalBehaviors: Object.fromEntries(apiPathPatterns().map((pattern) => [pattern, api])),

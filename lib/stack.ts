@@ -136,7 +136,7 @@ export class CountersignStack extends Stack {
 
     // People work in the console, which is in front of the same HTTP API.
     const { accessLogs } = evidence;
-    if (config.console) new ConsoleSite(this, 'Console', { bundles, config, httpApi, accessLogs });
+    if (config.console) new ConsoleSite(this, 'Console', { bundles, config, httpApi, accessLogs, liveFeed });
 
     const evidenceParts = { evidence, evidenceLog };
     this.#addAlarms({

@@ -37,19 +37,22 @@ interface QueryOptions {
   /** Milliseconds between two requests, while the page is visible. */
   every?: number | false;
   enabled?: boolean;
+  /** Read again after commits. */
+  isLive?: boolean;
 }
 
 /** The response of a GET route, cached by route and request. */
 export function useApi<Key extends ReadRoute>(
   key: Key,
   request: RequestFor<Key>,
-  { every = false, enabled = true }: QueryOptions = {},
+  { every = false, enabled = true, isLive = false }: QueryOptions = {},
 ): UseQueryResult<ResponseFrom<Key>> {
   return useQuery<ResponseFrom<Key>>({
     queryKey: [key, request],
     queryFn: () => call(key, ...([request] as Arguments<Key>)),
     refetchInterval: every,
     enabled,
+    meta: { isLive },
     // Rows stay while the next page or filter loads.
     placeholderData: keepPreviousData as never,
   });

@@ -1,10 +1,12 @@
+import type { QueryClient } from '@tanstack/react-query';
 import type { RequestFor } from '../../client/api-client.ts';
-import { type ReadRoute, useApi } from './api.ts';
+import { type FeedSocketConstructor, LiveFeed } from '../../client/live-feed.ts';
+import { call, type ReadRoute, useApi } from './api.ts';
 
-/** How often pages ask for news while they are visible. */
-const POLL_MS = 2_000;
-/** What every page asks for, e.g. the number in the header. */
-const BACKGROUND_POLL_MS = 10_000;
+/** For what is not a commit, e.g. the heartbeat of an agent; commits arrive at once. */
+const POLL_MS = 10_000;
+/** Commits often come in groups. */
+const GROUP_MS = 150;
 
 /** What a page shows live: everything of the tenant, or one run. */
 export type Topic = 'tenant' | { run: string };
@@ -14,17 +16,42 @@ interface LiveOptions {
   enabled?: boolean;
   /** Nothing changes any more. */
   ended?: boolean;
-  background?: boolean;
 }
 
 /**
- * The response of a GET route, which stays current. Commits are the truth: a hint that something has changed only makes
- * the query read again. Today a timer gives the hints; the live feed will give them here, and pages stay as they are.
+ * The response of a GET route, which stays current. Commits are the truth: an event of the live feed only makes the query
+ * read again.
  */
 export function useLive<Key extends ReadRoute>(
   key: Key,
   request: RequestFor<Key>,
-  { enabled = true, ended = false, background = false }: LiveOptions,
+  { enabled = true, ended = false }: LiveOptions,
 ) {
-  return useApi(key, request, { every: ended ? false : background ? BACKGROUND_POLL_MS : POLL_MS, enabled });
+  return useApi(key, request, { every: ended ? false : POLL_MS, enabled, isLive: !ended });
+}
+
+/** Reads live queries again after every commit of the tenant; every 2 s where the feed does not work. */
+export function followCommits(queries: QueryClient): () => void {
+  const feed = new LiveFeed({ api: { call }, WebSocket: WebSocket as unknown as FeedSocketConstructor });
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let isMissed = false;
+  const read = () => {
+    timer = undefined;
+    isMissed = document.hidden;
+    if (!isMissed) queries.invalidateQueries({ predicate: ({ meta }) => meta?.isLive === true });
+  };
+  const soon = () => {
+    timer ??= setTimeout(read, GROUP_MS);
+  };
+  const onVisible = () => {
+    if (isMissed && !document.hidden) soon();
+  };
+  document.addEventListener('visibilitychange', onVisible);
+  const followed = feed.everything({ onCommit: soon, onStale: soon });
+  return () => {
+    clearTimeout(timer);
+    document.removeEventListener('visibilitychange', onVisible);
+    followed.close();
+    feed.close();
+  };
 }
