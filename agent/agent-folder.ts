@@ -2,12 +2,14 @@ import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:cryp
 import {
   chmodSync,
   closeSync,
+  existsSync,
   fsyncSync,
   mkdirSync,
   openSync,
   readFileSync,
   realpathSync,
   renameSync,
+  rmSync,
   statSync,
   writeSync,
 } from 'node:fs';
@@ -31,6 +33,8 @@ export const Identity = z.strictObject({
 export type Identity = z.infer<typeof Identity>;
 
 const OWNER_ONLY = { folder: 0o700, file: 0o600 } as const;
+const OTHERS_CAN_WRITE = 0o022;
+const ROOT = 0;
 
 /** The folder of one agent: its key, identity, configuration, journal and results that were not yet delivered. */
 export class AgentFolder {
@@ -76,6 +80,24 @@ export class AgentFolder {
   create(): void {
     mkdirSync(this.path, { recursive: true, mode: OWNER_ONLY.folder });
     mkdirSync(this.spool, { recursive: true, mode: OWNER_ONLY.folder });
+  }
+
+  /** The agent trusts what is here: which keys may sign, and what it has run. So nobody else may change it. */
+  assertPrivate(): void {
+    for (const path of [this.path, this.identityFile, this.journal, this.spool].filter((each) => existsSync(each))) {
+      const { mode, uid } = statSync(path);
+      if ((mode & OTHERS_CAN_WRITE) !== 0) {
+        throw new AgentError(
+          `other users can change ${path}, and with it what the agent trusts; run: chmod go-w ${path}, and enrol the agent again`,
+        );
+      }
+      const own = process.getuid?.();
+      if (own !== undefined && uid !== own && uid !== ROOT) {
+        throw new AgentError(
+          `${path} belongs to user ${uid}, who can change what the agent trusts; run the agent as that user, or: chown -R ${own} ${this.path}`,
+        );
+      }
+    }
   }
 
   readIdentity(): Identity {
@@ -132,7 +154,9 @@ function jsonOrUndefined(text: string): unknown {
 /** Writes a file as a whole: after a crash it has the old or the new content. Only the user of the agent can read it. */
 export function writePrivate(file: string, content: string): void {
   const draft = `${file}.new`;
-  const descriptor = openSync(draft, 'w', OWNER_ONLY.file);
+  // A draft of a crash is left behind. `wx` does not follow a link that somebody put in its place.
+  rmSync(draft, { force: true });
+  const descriptor = openSync(draft, 'wx', OWNER_ONLY.file);
   try {
     writeSync(descriptor, content);
     fsyncSync(descriptor);

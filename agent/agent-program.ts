@@ -244,7 +244,7 @@ export class AgentProgram {
   async #giveUp(): Promise<Ending> {
     this.#ports.log.error('another process uses the identity of this agent; this one stops, with its commands');
     this.#deliveries.stop();
-    await this.#assignments.killAll();
+    await this.#assignments.killAll('another process uses the identity of this agent');
     return 'replaced';
   }
 }

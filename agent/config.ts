@@ -16,7 +16,7 @@ const Profile = z.strictObject({
   deny: Lists.default([]),
   /** Folders that commands can change, in a profile with a read-only file system. */
   writable: z.array(Folder).max(50).default([]),
-  /** Folders that commands see empty. */
+  /** Folders and files that commands see empty. */
   hidden: z.array(Folder).max(50).default([]),
   limits: z
     .strictObject({
@@ -137,6 +137,10 @@ export type AgentConfig = z.infer<typeof AgentConfig>;
 
 export const profileConfig = (config: AgentConfig, name: ProfileName): ProfileConfig =>
   config.profiles[name] ?? Profile.parse({});
+
+/** With these anybody could fetch the credentials of all commands, so no sandbox shows them. */
+export const secretFiles = ({ vault }: AgentConfig): string[] =>
+  vault && 'appRole' in vault.auth ? [vault.auth.appRole.secretIdFile] : [];
 
 export const environmentOf = (name: ProfileName) => PROFILES[name].environment;
 

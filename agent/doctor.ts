@@ -16,6 +16,9 @@ export interface Examined {
 }
 
 const TIMEOUT_MS = 10_000;
+/** The kernel does not count the processes of root, and services of the host do what root asks them through their sockets. */
+const ROOT_WARNING =
+  'the agent runs as root: limits of processes have no effect, and commands can control services through their sockets; use a user of its own (docs/agents.md, Install)';
 const ok = (subject: string, finding: string): Examined => ({ subject, finding, level: 'ok' });
 const warning = (subject: string, finding: string): Examined => ({ subject, finding, level: 'warning' });
 const wrong = (subject: string, finding: string): Examined => ({ subject, finding, level: 'error' });
@@ -25,12 +28,15 @@ export async function examineAgent(dir: string, system: System): Promise<Examine
   const folder = new AgentFolder(dir);
   const identity = attempt(() => folder.readIdentity());
   const key = attempt(() => folder.readKey());
+  const privacy = attempt(() => folder.assertPrivate());
   const config = await readConfig(folder.config).catch((error: Error) => error);
   const found = [
     identity instanceof Error
       ? wrong('identity', identity.message)
       : ok('identity', `${identity.name} (${identity.agent_id}) of ${identity.tenant}`),
     key instanceof Error ? wrong('key', key.message) : ok('key', 'only this user can read it'),
+    privacy instanceof Error ? wrong('folder', privacy.message) : ok('folder', 'only this user can change it'),
+    ...(process.getuid?.() === 0 ? [warning('user', ROOT_WARNING)] : []),
     config instanceof Error ? wrong('configuration', config.message) : ok('configuration', folder.config),
   ];
   if (identity instanceof Error) return found;

@@ -41,6 +41,7 @@ export async function enrolAgent(
     );
   }
   folder.create();
+  folder.assertPrivate();
   // The key of an interrupted enrolment is used again, so that the runtime recognizes a repeated request.
   const key = existsSync(folder.keyFile) ? folder.readKey() : folder.createKey();
   const publicKey = createPublicKey(key);

@@ -64,8 +64,8 @@ export class ReceiveAssignments {
   }
 
   /** Ends all commands at once. Resolves when their results are on disk. */
-  async killAll(): Promise<void> {
-    for (const command of this.#commands.values()) command.kill();
+  async killAll(reason: string): Promise<void> {
+    for (const command of this.#commands.values()) command.kill(reason);
     await Promise.all(this.#runs);
   }
 

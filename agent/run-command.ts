@@ -1,7 +1,7 @@
 import { accessSync, constants } from 'node:fs';
 import type { AssignmentStatement } from '../lambdas/agents/protocol.ts';
 import type { AgentLog } from './agent-log.ts';
-import { type AgentConfig, profileConfig } from './config.ts';
+import { type AgentConfig, profileConfig, secretFiles } from './config.ts';
 import { CredentialUnavailable } from './credentials/credential-source.ts';
 import { HeldCredentials } from './credentials/held-credentials.ts';
 import type { Journal } from './journal.ts';
@@ -82,8 +82,9 @@ export class AssignedCommand {
     void this.#ports.system.sleep(GRACE_MS, this.#ended.signal).then(() => this.#process?.kill());
   }
 
-  /** Ends the command at once, with everything that it started. */
-  kill(): void {
+  /** Ends the command at once, with everything that it started. One that has not started yet does not start. */
+  kill(reason: string): void {
+    this.#stop ??= { status: 'canceled', reason };
     this.#process?.kill();
   }
 
@@ -153,11 +154,12 @@ export class AssignedCommand {
 
   #sandboxed({ inputs }: HeldCredentials) {
     const { sandbox_profile: profile, command } = this.statement;
-    const { limits, writable, hidden } = profileConfig(this.#ports.config, profile);
+    const { config, agentFolder } = this.#ports;
+    const { limits, writable, hidden } = profileConfig(config, profile);
     return sandboxedCommand(profile, command, {
       limits,
       writable,
-      hidden: [...hidden, this.#ports.agentFolder],
+      hidden: [...hidden, agentFolder, ...secretFiles(config)],
       inputs,
     });
   }

@@ -26,6 +26,7 @@ interface Start {
 export async function startAgent({ dir, version, system, log, started }: Start): Promise<Ending> {
   const folder = new AgentFolder(dir);
   const identity = folder.readIdentity();
+  folder.assertPrivate();
   const key = folder.readKey();
   const config = await readConfig(folder.config);
   folder.create();

@@ -11,7 +11,7 @@ export type Probe = { profile: ProfileName; holds: true } | { profile: ProfileNa
 const FACTS = [
   'while read -r name value; do case "$name" in NoNewPrivs:|Seccomp:|CapEff:) echo "$name$value";; esac; done < /proc/self/status',
   'lines=0; while read -r line; do lines=$((lines+1)); done < /proc/net/dev; echo "interfaces:$((lines-2))"',
-  'while read -r device place type options; do case "$place" in /) echo "root:$options";; esac; done < /proc/self/mounts',
+  'while read -r device place type options; do case "$place" in /) echo "root:$options";; /proc) echo "proc:$options";; esac; done < /proc/self/mounts',
   '(: > /tmp/probe) 2>/dev/null && echo "tmp:writable"',
   '[ -e "$1" ] && echo "agent:visible"',
   'exit 0',
@@ -35,6 +35,7 @@ async function probe(profile: ProfileName, folder: string, hiddenFile: string): 
     !facts.includes('Seccomp:2') && 'the seccomp filter is not active',
     !facts.includes('CapEff:0000000000000000') && 'commands would have capabilities of root',
     !/^root:ro\b/m.test(facts) && 'commands could write to the file system of the host',
+    /^proc:(?!ro\b)/m.test(facts) && 'commands could change settings of the kernel',
     !facts.includes('tmp:writable') && 'commands could not write to /tmp',
     facts.includes('agent:visible') && 'commands could read the key of the agent',
     !isolation.network && !facts.includes('interfaces:1') && 'commands would have network interfaces of the host',

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, realpathSync, statSync } from 'node:fs';
 import type { Command, ProfileName } from '../../lambdas/agents/protocol.ts';
 import { ISOLATION, type Isolation, type Limits } from './isolation.ts';
 import { isSeccompArchitecture, seccompProgram } from './seccomp.ts';
@@ -15,7 +15,7 @@ export interface SandboxOptions {
   limits: Limits;
   /** Folders that the command can change, if the profile allows it. */
   writable: readonly string[];
-  /** Folders that the command sees empty: at least the one of the agent, which has its key. */
+  /** Folders and files that the command sees empty: at least the folder of the agent, which has its key. */
   hidden: readonly string[];
   /** Bytes that the command itself reads from file descriptors, the first from `FIRST_OWN_DESCRIPTOR`. */
   inputs: readonly Buffer[];
@@ -26,12 +26,16 @@ export const FIRST_OWN_DESCRIPTOR = 5;
 const SECCOMP_DESCRIPTOR = 3;
 const STATUS_DESCRIPTOR = 4;
 
-/** A process that can use these controls the host. */
+/** A process that can use these controls the host. A read-only file system does not prevent a connection to a socket. */
 const SOCKETS_OF_THE_HOST = [
   '/run/docker.sock',
   '/run/containerd/containerd.sock',
   '/run/crio/crio.sock',
   '/run/podman/podman.sock',
+  '/run/k3s/containerd/containerd.sock',
+  '/run/libvirt/libvirt-sock',
+  // Of users: container engines without root, and their service manager, which starts processes outside of the sandbox.
+  '/run/user',
 ];
 
 /** Where `sh` of the limits and `bwrap` are. Commands have absolute paths; the search path of the agent does not matter. */
@@ -67,7 +71,6 @@ function bubblewrapArguments(
   { network, ephemeral, mayWrite }: Extract<Isolation, { kind: 'namespaces' }>,
   { writable, hidden }: SandboxOptions,
 ): string[] {
-  const hiddenFiles = SOCKETS_OF_THE_HOST.filter((path) => existsSync(path));
   return [
     '--unshare-all',
     ...(network ? ['--share-net'] : []),
@@ -76,15 +79,25 @@ function bubblewrapArguments(
     ...['--cap-drop', 'ALL'],
     ...['--ro-bind', '/', '/'],
     ...['--dev', '/dev'],
-    ...['--proc', '/proc'],
+    // Read-only, because the kernel lets root change its settings there even without capabilities.
+    ...['--proc', '/proc', '--remount-ro', '/proc'],
     ...ephemeral.filter((path) => existsSync(path)).flatMap((path) => ['--tmpfs', path]),
     ...(mayWrite ? writable.flatMap((path) => ['--bind', path, path]) : []),
-    ...hiddenFiles.flatMap((path) => ['--ro-bind', '/dev/null', path]),
-    ...hidden.filter((path) => existsSync(path)).flatMap((path) => ['--tmpfs', path, '--remount-ro', path]),
+    ...hiding([...SOCKETS_OF_THE_HOST, ...hidden]),
     ...['--chdir', '/tmp'],
     ...['--seccomp', String(SECCOMP_DESCRIPTOR)],
     ...['--json-status-fd', String(STATUS_DESCRIPTOR)],
   ];
+}
+
+/** The command sees empty folders and files. What is within another hidden folder comes first: that one is read-only then. */
+function hiding(paths: readonly string[]): string[] {
+  const real = paths.filter((path) => existsSync(path)).map((path) => realpathSync(path));
+  return [...new Set(real)]
+    .sort((one, other) => other.length - one.length)
+    .flatMap((path) =>
+      statSync(path).isDirectory() ? ['--tmpfs', path, '--remount-ro', path] : ['--ro-bind', '/dev/null', path],
+    );
 }
 
 /**

@@ -1,10 +1,20 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { appendFileSync, chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { AgentError } from '../../agent/agent-error.ts';
-import { AgentFolder } from '../../agent/agent-folder.ts';
+import { AgentFolder, writePrivate } from '../../agent/agent-folder.ts';
 import { parseConfig, readConfig } from '../../agent/config.ts';
 import { enrolAgent } from '../../agent/enrol.ts';
 import { lockFolder, lockHolder } from '../../agent/folder-lock.ts';
@@ -164,6 +174,51 @@ describe('enrolment', () => {
   it('sends no token over an unencrypted connection', async () => {
     const enrolment = { token: 'x', dir: folder.path, fingerprints: [], version: '0' };
     await expect(enrolAgent({ ...enrolment, url: 'http://stage.example' }, machine)).rejects.toThrow('use https');
+  });
+});
+
+describe('the folder', () => {
+  const made = (name: string) => {
+    const agent = new AgentFolder(join(folder.path, name));
+    agent.create();
+    for (const file of [agent.identityFile, agent.journal]) writePrivate(file, '');
+    return agent;
+  };
+
+  it('is private: the agent does not start or enrol where other users can change what it trusts', async () => {
+    const agent = made('shared');
+    expect(() => agent.assertPrivate()).not.toThrow();
+    for (const path of [agent.path, agent.identityFile, agent.journal, agent.spool]) {
+      const before = statSync(path).mode;
+      chmodSync(path, before | 0o020);
+      expect(() => agent.assertPrivate()).toThrow(`other users can change ${path}`);
+      chmodSync(path, before);
+    }
+    const open = join(folder.path, 'open');
+    mkdirSync(open);
+    chmodSync(open, 0o777);
+    const enrolment = { url: 'http://localhost:1', token: 'x'.repeat(30), dir: open, fingerprints: [], version: '0' };
+    await expect(enrolAgent(enrolment, machine)).rejects.toThrow('chmod go-w');
+    expect(readdirSync(open)).not.toContain('agent.key');
+  });
+
+  it.runIf(process.getuid?.() === 0)('of another user is refused', () => {
+    const agent = made('foreign');
+    chownSync(agent.identityFile, 65_534, 65_534);
+    expect(() => agent.assertPrivate()).toThrow(/belongs to user 65534/);
+  });
+
+  it('is written without following links', () => {
+    const agent = made('links');
+    const target = join(folder.path, 'target');
+    writeFileSync(target, 'unchanged');
+    symlinkSync(target, `${agent.identityFile}.new`);
+    symlinkSync(target, join(agent.path, 'config'));
+    writePrivate(agent.identityFile, 'identity');
+    writePrivate(join(agent.path, 'config'), 'config');
+    expect(readFileSync(target, 'utf8')).toBe('unchanged');
+    expect(readFileSync(agent.identityFile, 'utf8')).toBe('identity');
+    expect(statSync(agent.identityFile).mode & 0o777).toBe(0o600);
   });
 });
 

@@ -1,10 +1,10 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type CommandEnd, endedByFilter, startCommand } from '../../agent/sandbox/command-process.ts';
 import { DEFAULT_LIMITS } from '../../agent/sandbox/isolation.ts';
 import { probeProfiles } from '../../agent/sandbox/probe.ts';
-import { bubblewrapPath, sandboxedCommand } from '../../agent/sandbox/sandboxed-command.ts';
+import { bubblewrapPath, type SandboxOptions, sandboxedCommand } from '../../agent/sandbox/sandboxed-command.ts';
 import { seccompProgram } from '../../agent/sandbox/seccomp.ts';
 import type { ProfileName } from '../../lambdas/agents/protocol.ts';
 
@@ -22,12 +22,17 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const hasBubblewrap = bubblewrapPath() !== undefined;
 
-async function run(profile: ProfileName, script: string): Promise<CommandEnd & { output: string }> {
+async function run(
+  profile: ProfileName,
+  script: string,
+  further: Partial<SandboxOptions> = {},
+): Promise<CommandEnd & { output: string }> {
   const options = {
     limits: DEFAULT_LIMITS,
     writable: [writable],
     hidden: [agentFolder],
     inputs: [Buffer.from('from a descriptor')],
+    ...further,
   };
   const command = sandboxedCommand(profile, { executable: '/bin/sh', args: ['-c', script] }, options);
   const started = startCommand(command, { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', ONLY: 'this' });
@@ -67,6 +72,67 @@ describe.runIf(hasBubblewrap)('with bubblewrap', () => {
       expect(Number(/^\d+$/m.exec(output)?.[0])).toBeLessThan(8);
       const names = output.match(/^\w+(?==)/gm) ?? [];
       expect(names.filter((name) => !['PATH', 'ONLY', 'PWD', 'OLDPWD', 'SHLVL', '_'].includes(name))).toEqual([]);
+    },
+  );
+
+  it.each(ISOLATED)('%s hides files, folders within hidden folders, and what links lead to', async (profile) => {
+    const inner = join(writable, 'inner');
+    const [file, link, nested] = [join(folder, 'file'), join(folder, 'link'), join(inner, 'nested')];
+    mkdirSync(inner, { recursive: true });
+    for (const each of [file, nested]) writeFileSync(each, 'secret');
+    rmSync(link, { force: true });
+    symlinkSync(file, link);
+    const hidden = [writable, inner, nested, link];
+    const { output, exitCode } = await run(profile, `cat ${file} ${link} ${nested}; ls ${writable}; exit 4`, {
+      hidden,
+    });
+    expect([exitCode, output.includes('secret')]).toEqual([4, false]);
+    expect(output).toMatch(/nested: No such file/);
+  });
+
+  it.each(ISOLATED)(
+    '%s hides the sockets of users, through which processes outside could be started',
+    async (profile) => {
+      expect((await run(profile, 'ls -A /run/user 2>/dev/null; mkdir /run/user/x')).output).toMatch(
+        /^mkdir: .*(Read-only file system|No such file)/,
+      );
+    },
+  );
+
+  it.each(ISOLATED)('%s shows no settings of the kernel as writable, and no devices of the host', async (profile) => {
+    // Opens only, and writes nothing: these are settings of the machine that runs this test.
+    const open = (path: string) => `(: >> ${path}) 2>/dev/null && echo "opened ${path}"`;
+    const attacks = [
+      ...['/proc/sys/kernel/core_pattern', '/proc/sysrq-trigger', '/sys/kernel/mm/transparent_hugepage/enabled'].map(
+        open,
+      ),
+      'mknod /tmp/disk b 8 0 2>/dev/null && echo "made a device"',
+      'ls /dev | grep -E "^(sd|vd|nvme|mem|kmsg|fuse|kvm)"',
+      'exit 0',
+    ];
+    expect((await run(profile, attacks.join('\n'))).output).toBe('');
+  });
+
+  it.each(ISOLATED)(
+    '%s ends everything when it is killed, also what ignores SIGTERM or left the session',
+    async (profile) => {
+      // Another run of this test on the same machine has another number.
+      const seconds = 1_000_000 + process.pid;
+      const sleeps = `sleep ${seconds}`;
+      const script = `trap 'echo ignored' TERM; (setsid ${sleeps} &); ${sleeps} & echo ready; while :; do wait; done`;
+      const options = { limits: DEFAULT_LIMITS, writable: [], hidden: [], inputs: [] };
+      const command = sandboxedCommand(profile, { executable: '/bin/sh', args: ['-c', script] }, options);
+      const started = startCommand(command, { PATH: '/usr/bin:/bin' });
+      const says = () => new Promise((resolve) => started.stdout.once('data', (text: Buffer) => resolve(String(text))));
+      expect(await says()).toBe('ready\n');
+      const answer = says();
+      started.terminate();
+      expect(await answer).toBe('ignored\n');
+      const find = `pgrep -cf "[s]leep ${seconds}"`;
+      expect(Number((await run('dev-flex', find)).output)).toBeGreaterThanOrEqual(2);
+      started.kill();
+      await started.ended;
+      await vi.waitFor(async () => expect((await run('dev-flex', find)).output).toBe('0\n'));
     },
   );
 

@@ -266,6 +266,25 @@ describe('a replayed request', () => {
     await expect(handleAgentWork(ports, synced)).rejects.toEqual(refused(409, 'REQUEST_REPLAYED'));
   });
 
+  it('does not renew a lease: each sync that renews one is accepted once, also soon after another one', async () => {
+    const message = await started();
+    const statement = await offer();
+    await ack(statement);
+    await sync([statement]);
+    shop.clock.advance(5_000);
+    const body = { boot_id: agent.bootId, running: [named(statement)], socket: false, violations: [] };
+    const renewal = agent.event(agentWorkRoutes.syncAgent, body);
+    await handleAgentWork(ports, renewal);
+    const lease = async () => {
+      const [step] = (await shop.now(message)).steps;
+      return step?.status === 'running' ? step.lease.expiresAt : undefined;
+    };
+    const before = await lease();
+    shop.clock.advance(4_000);
+    await expect(handleAgentWork(ports, renewal)).rejects.toEqual(refused(409, 'REQUEST_REPLAYED'));
+    expect([before, await lease()]).toEqual([expect.any(String), before]);
+  });
+
   it('is refused after a minute, also if it would change nothing', async () => {
     const statement = await running();
     const event = agent.event(agentWorkRoutes.completeStep, result(statement));

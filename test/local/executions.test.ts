@@ -63,13 +63,17 @@ it('an execution runs commands with the mode and profile that were requested, ea
     expect(refused.current).toMatchObject({ action_hash: hash, action: { fields: { args: ['one'] } } });
   }
   const bad = [
-    { body: { ...yes, action_hash: hash }, key: ACME_KEY, status: 403 },
+    // Who has started it.
+    { body: { ...yes, action_hash: hash }, key: ACME_KEY, status: 403, code: 'APPROVAL_SELF' },
     { body: { ...yes, action_hash: hash }, key: GLOBEX_KEY, status: 404 },
     { body: { ...yes, action_hash: hash, approver_role: 'owner' }, status: 403 },
     { body: { ...yes, approved: false, action_hash: hash }, status: 400 },
     { body: { ...yes, step_number: 2, action_hash: hash }, status: 409 },
   ];
-  for (const { body, key, status } of bad) expect((await approve(body, key)).status, JSON.stringify(body)).toBe(status);
+  for (const { body, key, ...refusal } of bad) {
+    const { status, body: refused } = await approve(body, key);
+    expect({ status, code: refused.code }, JSON.stringify(body)).toMatchObject(refusal);
+  }
   expect((await agent.sync()).assignments).toEqual([]);
 
   expect(await approve({ ...yes, action_hash: hash })).toMatchObject({ status: 200, body: { outcome: 'approved' } });

@@ -124,6 +124,8 @@ function synced(
     socket !== (now.socket ?? false) ||
     errored !== before?.reason ||
     cameBack ||
+    // The counter must be stored with each renewal: a replay could otherwise keep the lease of an agent that is lost.
+    renewed.length > 0 ||
     renewing.assignments.length !== now.assignments.length;
   const age = now.lastSyncAt === undefined ? WRITTEN_EVERY_MS : Date.parse(at) - Date.parse(now.lastSyncAt);
   if (!changed && age < WRITTEN_EVERY_MS) return undefined;

@@ -1,0 +1,82 @@
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeEach, expect, it } from 'vitest';
+import { logTo } from '../../agent/agent-log.ts';
+import { parseConfig } from '../../agent/config.ts';
+import { Journal } from '../../agent/journal.ts';
+import { AssignedCommand, type CommandPorts } from '../../agent/run-command.ts';
+import { bubblewrapPath } from '../../agent/sandbox/sandboxed-command.ts';
+import { ServerClock } from '../../agent/server-clock.ts';
+import { machine } from '../../agent/system.ts';
+import type { AssignmentStatement, OutputChunk } from '../../lambdas/agents/protocol.ts';
+import { temporaryFolder } from '../local/cloud/wire.ts';
+import { openWorld, type World } from '../local/simulators/world.ts';
+import { FakeRuntime } from './fake-runtime.ts';
+
+const folder = temporaryFolder();
+afterAll(() => folder.remove());
+const secretIdFile = join(folder.path, 'secret-id');
+writeFileSync(secretIdFile, 'local-secret-id', { mode: 0o600 });
+const mark = join(folder.path, 'mark');
+
+let world: World;
+let journal: Journal;
+let printed: string;
+beforeEach(async () => {
+  world = await openWorld();
+  journal = Journal.open(join(folder.path, 'journal.jsonl'), Date.now());
+  printed = '';
+});
+afterEach(async () => {
+  journal.close();
+  await world.close();
+});
+
+function commandOf(further: Partial<AssignmentStatement>): AssignedCommand {
+  const vault = { address: `${world.url}/_sim/vault`, auth: { appRole: { roleId: 'agent', secretIdFile } } };
+  const db = { vault: { kv: 'payments/database' }, env: { password: 'PGPASSWORD' } };
+  const output = async ({ chunks }: { chunks: OutputChunk[] }) => {
+    printed += chunks.map(({ data }) => data).join('');
+    return { next_seq: (chunks.at(-1)?.stream_seq ?? 0) + 1, wait_ms: 0, full: false };
+  };
+  const ports: CommandPorts = {
+    client: { output },
+    config: parseConfig({ vault, credentials: { db } }, 'agent.yaml'),
+    agentFolder: join(folder.path, 'agent'),
+    journal,
+    clock: new ServerClock(machine),
+    system: machine,
+    log: logTo(
+      () => {},
+      () => '',
+      false,
+    ),
+  };
+  const statement = new FakeRuntime().statement({ credentials: ['db'], ...further });
+  return new AssignedCommand(statement, Date.now() + 30_000, ports);
+}
+
+it('a command that is ended while its credentials are fetched does not start', async () => {
+  const command = commandOf({ command: { executable: '/usr/bin/touch', args: [mark] } });
+  const report = command.run();
+  command.kill('another process uses the identity of this agent');
+  expect(await report).toMatchObject({
+    status: 'never_started',
+    reason: 'another process uses the identity of this agent',
+    credentials_used: [{ id: 'db', revoked: true }],
+  });
+  expect(existsSync(mark)).toBe(false);
+  expect(journal.unfinished()).toEqual([]);
+});
+
+it.runIf(bubblewrapPath())(
+  'a command in a sandbox cannot read the file with which the agent logs in to Vault',
+  async () => {
+    const script = `cat ${secretIdFile} || echo hidden`;
+    const profile = { environment: 'staging', sandbox_profile: 'staging-standard' } as const;
+    const command = commandOf({ command: { executable: '/bin/sh', args: ['-c', script] }, ...profile });
+    expect(await command.run()).toMatchObject({ status: 'succeeded' });
+    expect(printed).toContain('hidden');
+    expect(printed).not.toContain('local-secret-id');
+  },
+);
