@@ -201,10 +201,29 @@ function isStep(step: Json, history: History): boolean {
         ...{ attempt: claim.attempt, leaseVersion: claim.leaseVersion },
         action: decided && actionOf(decided),
         approvalId: approvalAt(history, index, ending.place - 1),
+        assigned: assignedIn(after(past, claim.place)),
       }),
     }) &&
     (!claim || input === null || at(input, 'sha256') === claim.inputHash)
   );
+}
+
+/** The agent that acknowledged the assignment of a claim. */
+function assignedIn(story: Event[]): Expected | undefined {
+  const assigned = lastOf(story, 'step.assigned');
+  if (!assigned) return undefined;
+  const { agent, assignment, profile, statementHash } = assigned;
+  return { agent, assignment, profile, statementHash };
+}
+
+/** What an agent reported about the command of a write. */
+function commandIn(about: Event[]): Expected | undefined {
+  const ended = lastOf(about, 'step.command_ended');
+  if (!ended) return undefined;
+  const { agent: agentId, assignment: assignmentId, status, exitCode, durationMs, violations } = ended;
+  const output = { sha256: ended.outputSha256, bytes: ended.outputBytes } as Json;
+  const credentialsUsed = listAt(ended, 'credentials').map((id) => ({ id }));
+  return { ...{ agentId, assignmentId, status, exitCode, durationMs, violations }, output, credentialsUsed };
 }
 
 const actionOf = ({ tool, target, derived }: Event) => ({ tool, target, derived });
@@ -259,6 +278,7 @@ function isReceipt(receipt: Json, history: History): boolean {
       },
       ...{ settledAt: settled?.saidAt, recovered: settled?.recovered },
       ...{ reversedAt: reversed?.saidAt, reversedBy: reversed?.reversedBy },
+      command: commandIn(since),
       ...expectedOutput(story, claim, settled),
     })
   );
