@@ -1,4 +1,4 @@
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, expect, it } from 'vitest';
 import { logTo } from '../../agent/agent-log.ts';
@@ -15,7 +15,12 @@ import { FakeRuntime } from './fake-runtime.ts';
 
 const folder = temporaryFolder();
 afterAll(() => folder.remove());
-const secretIdFile = join(folder.path, 'secret-id');
+/** Where commands could see it: the folders for temporary files are new ones in a sandbox. */
+const BUILD = join(import.meta.dirname, '..', '..', '.build');
+mkdirSync(BUILD, { recursive: true });
+const visible = mkdtempSync(join(BUILD, 'run-command-'));
+afterAll(() => rmSync(visible, { recursive: true, force: true }));
+const secretIdFile = join(visible, 'secret-id');
 writeFileSync(secretIdFile, 'local-secret-id', { mode: 0o600 });
 const mark = join(folder.path, 'mark');
 
