@@ -1,7 +1,7 @@
 import type { StoredChunk } from '../agents/output.ts';
 import type { Commit } from '../run/commit.ts';
 import { docOf, type Item, keyOf } from '../run/dynamo/dynamo-items.ts';
-import { COMMIT_PREFIX, commandOfOutput, runOfPartition } from '../run/dynamo/dynamo-keys.ts';
+import { COMMIT_PREFIX, commandOfOutput, tenantAndRunOf } from '../run/dynamo/dynamo-keys.ts';
 import type { NewRow } from './fan-out.ts';
 
 /** Reads a row as a stream has it: bytes are in base64. Undefined for other rows in the same partitions. */
@@ -9,7 +9,7 @@ export function newRowOf(image: Item, sequenceNumber: string): NewRow | undefine
   const bytes: unknown = image.doc?.B;
   const item: Item = typeof bytes === 'string' ? { ...image, doc: { B: Buffer.from(bytes, 'base64') } } : image;
   const key = keyOf(item);
-  const place = { ...runOfPartition(key.pk), sequenceNumber };
+  const place = { ...tenantAndRunOf(key.pk), sequenceNumber };
   if (key.sk.startsWith(COMMIT_PREFIX)) return { ...place, kind: 'commit', commit: docOf<Commit>(item) };
   const { isChunk, ...command } = commandOfOutput(key);
   return isChunk ? { ...place, kind: 'output', ...command, chunk: docOf<StoredChunk>(item) } : undefined;

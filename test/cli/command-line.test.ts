@@ -296,6 +296,8 @@ describe('long runs', () => {
   test('watch continues after a short API failure and shows no event twice', async () => {
     let answers = 0;
     api = await stubApi((path) => {
+      // A stage without the live feed.
+      if (path.endsWith('/live/ticket')) return { status: 404, body: { code: 'NOT_FOUND', detail: 'there is none' } };
       answers += 1;
       if (answers === 2) return { status: 503, body: { message: 'Service Unavailable' } };
       const seq = Number(/since=(\d+)/.exec(path)?.[1]) + 1;

@@ -231,6 +231,7 @@ async function commandsOfAgents(): Promise<void> {
   await watcher.has('session.completed');
   expect(socket.messages).toContainEqual({ type: 'sync' });
   for (const each of [watcher, socket]) each.close();
+  await removedWatcher(runId);
   await host.fault({ function: 'AgentApiWork', service: 's3', operation: 'PutObject', times: 'always', kind: 'error' });
   const later = await startCommand(host);
   const second = await agent.take();
@@ -256,6 +257,20 @@ async function commandsOfAgents(): Promise<void> {
   await agent.sync();
   await ask(host, 'POST', '/agents/one/resume');
   await ask(host, 'DELETE', '/agents/one');
+}
+
+/** A person who is removed while a connection is open cannot subscribe, and the connection is forgotten. */
+async function removedWatcher(runId: string): Promise<void> {
+  await ask(host, 'PUT', '/people/wanda', { body: { name: 'Wanda', role: 'member', identities: ['github:wanda'] } });
+  const { key } = await ask<{ key: string }>(host, 'POST', '/api-keys', {
+    body: { name: 'wanda-1', person: 'wanda', role: 'member' },
+  });
+  const watcher = await LiveWatcher.with(host, key);
+  expect(await watcher.subscribe(runId)).toMatchObject({ type: 'subscribed' });
+  await ask(host, 'DELETE', '/people/wanda');
+  await host.advance(61_000);
+  expect(await watcher.subscribe(runId)).toMatchObject({ type: 'error', code: 'FORBIDDEN' });
+  watcher.close();
 }
 
 /** Its output is stored some minutes later. */

@@ -198,7 +198,7 @@ export const agentSocketKey = (tenant: string, agentId: string): Key => ({
   sk: `AGENT#${agentId}`,
 });
 /** The run and the command of a row that the live feed sends. */
-export const runOfPartition = (pk: string): { tenant: string; runId: string } => {
+export const tenantAndRunOf = (pk: string): { tenant: string; runId: string } => {
   const [, tenant = '', runId = ''] = pk.split('#');
   return { tenant, runId };
 };
