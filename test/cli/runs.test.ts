@@ -321,8 +321,13 @@ describe('approvals', () => {
     await host.waitForRun(runId, ({ status }) => status === 'waiting_approval');
     const { stdout } = await cli('approvals', 'list');
     expect(stdout).toMatch(new RegExp(`^${runId}\\.2-1 .* 1 person for medium risk +servicenow.incident.update `, 'm'));
-    const shown = await cli('approvals', 'show', runId, '--json');
-    expect(JSON.parse(shown.stdout)).toEqual((await host.api(`/approvals/${runId}.2-1`)).body);
+    const { body } = await host.api<Record<string, unknown>>(`/approvals/${runId}.2-1`);
+    const shown = await cli('approvals', 'show', `${runId}.2-1`, '--json');
+    expect(JSON.parse(shown.stdout)).toEqual(body);
+    // A run id is found in the list, which does not say what the caller needs to decide.
+    const { forDecision, ...listed } = body;
+    expect(forDecision).toMatchObject({ approvedSoFar: 0 });
+    expect(JSON.parse((await cli('approvals', 'show', runId, '--json')).stdout)).toEqual(listed);
 
     const refused = await cli('approvals', 'approve', runId, '--yes', '--key', ANA);
     expect({ exitCode: refused.exitCode, stderr: refused.stderr }).toEqual({
