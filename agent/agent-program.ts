@@ -4,6 +4,7 @@ import {
   type HeartbeatResponse,
   type Intervals,
   type ProfileName,
+  SYNC_INTERVAL_MS,
   SYNC_WITHOUT_SOCKET_MS,
 } from '../lambdas/agents/protocol.ts';
 import { AgentError } from './agent-error.ts';
@@ -13,6 +14,7 @@ import { ReceiveAssignments } from './receive-assignments.ts';
 import type { ResultSpool } from './result-spool.ts';
 import type { CommandPorts } from './run-command.ts';
 import { type RuntimeClient, RuntimeRefused, RuntimeUnavailable } from './runtime-client.ts';
+import { SyncSocket } from './sync-socket.ts';
 import { pinnedAfter } from './verify-assignment.ts';
 
 export interface AgentPorts extends CommandPorts {
@@ -40,7 +42,9 @@ export class AgentProgram {
   readonly #ports: AgentPorts;
   readonly #deliveries: Deliveries;
   readonly #assignments: ReceiveAssignments;
-  #intervals: Pick<z.infer<typeof Intervals>, 'sync_while_running_ms' | 'sync_without_socket_ms'> = {
+  readonly #socket: SyncSocket;
+  #intervals: z.infer<typeof Intervals> = {
+    sync_ms: SYNC_INTERVAL_MS,
     sync_while_running_ms: SYNC_WITHOUT_SOCKET_MS,
     sync_without_socket_ms: SYNC_WITHOUT_SOCKET_MS,
   };
@@ -54,8 +58,10 @@ export class AgentProgram {
   constructor(ports: AgentPorts) {
     this.#ports = ports;
     this.#deliveries = new Deliveries(ports, (error) => this.#notice(error));
+    const syncSoon = () => this.#wake.abort();
+    this.#socket = new SyncSocket(ports, syncSoon);
     this.#assignments = new ReceiveAssignments(ports, this.#deliveries, {
-      syncSoon: () => this.#wake.abort(),
+      syncSoon,
       askForKeys: () => this.#askForKeys(),
     });
   }
@@ -75,6 +81,14 @@ export class AgentProgram {
   }
 
   async run(): Promise<Ending> {
+    try {
+      return await this.#run();
+    } finally {
+      this.#socket.close();
+    }
+  }
+
+  async #run(): Promise<Ending> {
     await this.#retrying('register', () => this.#register());
     this.#assignments.recover();
     let isRuntimeInformed = false;
@@ -94,7 +108,7 @@ export class AgentProgram {
   async #register(): Promise<void> {
     const { client, config, identity, profiles, bootId, version } = this.#ports;
     const environments = identity.environments.filter((each) => config.environments?.includes(each) ?? true);
-    const { intervals, new_signing_keys } = await client.register({
+    const { intervals, new_signing_keys, socket } = await client.register({
       protocol: AGENT_PROTOCOL_VERSION,
       agent_version: version,
       boot_id: bootId,
@@ -106,6 +120,7 @@ export class AgentProgram {
     });
     this.#intervals = intervals;
     for (const { envelope } of new_signing_keys) this.#pin(envelope);
+    this.#socket.use(socket?.url);
     this.#ports.log.info('registered', {
       agent: identity.name,
       id: identity.agent_id,
@@ -144,7 +159,7 @@ export class AgentProgram {
       const sync = await client.heartbeat({
         boot_id: bootId,
         running: this.#assignments.running(),
-        socket: false,
+        socket: this.#socket.isOpen,
         violations,
         ...(errored !== undefined && { errored }),
       });
@@ -235,10 +250,12 @@ export class AgentProgram {
       const backoff = Math.min(max, BACKOFF_MS.first * 2 ** Math.min(this.#failures - 1, 10));
       return backoff * (0.5 + random() / 2);
     }
-    const { sync_while_running_ms, sync_without_socket_ms } = this.#intervals;
+    const { sync_ms, sync_while_running_ms, sync_without_socket_ms } = this.#intervals;
     const isFull = this.#assignments.running().length >= this.#ports.config.slots;
-    // With a free slot, the next assignment must be found within the time for its acknowledgement.
-    return isRunning && isFull ? Math.min(sync_while_running_ms, SYNC_RUNNING_MAX_MS) : sync_without_socket_ms;
+    // With a free slot, the next assignment must be found within the time for its acknowledgement: by a hint or a sync.
+    const isInformed = isFull || this.#socket.isOpen;
+    if (!isInformed) return sync_without_socket_ms;
+    return isRunning ? Math.min(sync_while_running_ms, SYNC_RUNNING_MAX_MS) : sync_ms;
   }
 
   async #giveUp(): Promise<Ending> {

@@ -3,6 +3,7 @@ import * as z from 'zod';
 import {
   type AckRequest,
   AckResponse,
+  AGENT_SOCKET_PATH,
   type CompleteRequest,
   CompleteResponse,
   type DrainRequest,
@@ -108,6 +109,11 @@ export class RuntimeClient {
     return this.#post(`${this.#caller.keyId}/unregister`, {}, z.unknown());
   }
 
+  /** The headers that open the socket. */
+  socketHeaders(): Record<string, string> {
+    return this.#signed('GET', AGENT_SOCKET_PATH, '');
+  }
+
   #post<Schema extends z.ZodType>(route: string, body: unknown, schema: Schema): Promise<z.output<Schema>> {
     const sent = this.#last.then(() => this.#send(route, JSON.stringify(body), schema));
     this.#last = sent.catch(() => undefined);
@@ -135,13 +141,7 @@ export class RuntimeClient {
 
   async #exchange(route: string, body: string): Promise<HttpResponse> {
     const url = new URL(`${this.#url.replace(/\/+$/, '')}/api/v1/agent/${route}`);
-    this.#counter += 1;
-    const parameters = {
-      keyId: this.#caller.keyId,
-      nonce: formatNonce(this.#caller.bootId, this.#counter),
-      created: this.#clock.now(),
-    };
-    const signed = signRequest({ method: 'POST', path: url.pathname, body }, parameters, this.#caller.key);
+    const signed = this.#signed('POST', url.pathname, body);
     this.#sentAt = this.#machine.monotonic();
     try {
       const headers = { 'content-type': 'application/json', ...signed };
@@ -149,6 +149,13 @@ export class RuntimeClient {
     } catch (cause) {
       throw new RuntimeUnavailable(`${url.host} does not respond: ${(cause as Error).message}`, { cause });
     }
+  }
+
+  #signed(method: string, path: string, body: string): Record<string, string> {
+    const { keyId, bootId, key } = this.#caller;
+    this.#counter += 1;
+    const nonce = formatNonce(bootId, this.#counter);
+    return signRequest({ method, path, body }, { keyId, nonce, created: this.#clock.now() }, key);
   }
 }
 

@@ -16,6 +16,8 @@ export const SYNC_WHILE_RUNNING_MS = 10_000;
 export const SYNC_WITHOUT_SOCKET_MS = 5_000;
 /** What an agent signs to open its socket. Its URL has another path, which depends on the stage. */
 export const AGENT_SOCKET_PATH = '/api/v1/agent/socket';
+/** API Gateway closes a connection after two hours. */
+export const SOCKET_MAX_MS = 115 * 60_000;
 /** An agent that has not synced for this long is offline. */
 export const OFFLINE_AFTER_MS = 45_000;
 /** An assignment that is not acknowledged within this time goes to another agent. */

@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
+import { SOCKET_MAX_MS } from '../agents/protocol.ts';
 import { type Clock, isoNow } from '../entry/ports.ts';
 import type { LiveStore, Ticket } from './live-store.ts';
 
 const TICKET_VALID_MS = 60_000;
-/** API Gateway closes a connection after two hours. */
-const CONNECTION_MAX_MS = 115 * 60_000;
 /**
  * Nobody asks the authorizer again while a connection is open. So one that was opened with an API key ends soon: then the
  * key of the next ticket must still be valid.
@@ -32,7 +31,7 @@ export const ticketHash = (ticket: string): string => createHash('sha256').updat
 export async function issueTicket({ live, clock, newTicket }: TicketOffice, holder: TicketHolder) {
   const { tenant, person, machine = false, credential } = holder;
   const now = clock.now();
-  const longestMs = credential?.kind === 'oidc' ? CONNECTION_MAX_MS : CONNECTION_WITH_KEY_MAX_MS;
+  const longestMs = credential?.kind === 'oidc' ? SOCKET_MAX_MS : CONNECTION_WITH_KEY_MAX_MS;
   const endsAtMs = Math.min(now + longestMs, credential?.expiresAt ? Date.parse(credential.expiresAt) : Infinity);
   const issued: Ticket = {
     tenant,
@@ -52,4 +51,4 @@ export async function issueTicket({ live, clock, newTicket }: TicketOffice, hold
 }
 
 /** An agent signs its requests, and each sync checks that it still exists. */
-export const agentConnectionEndsAt = (clock: Clock): string => isoNow({ now: () => clock.now() + CONNECTION_MAX_MS });
+export const agentConnectionEndsAt = (clock: Clock): string => isoNow({ now: () => clock.now() + SOCKET_MAX_MS });

@@ -1,9 +1,12 @@
 import { createPublicKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { type WebSocket, WebSocketServer } from 'ws';
 import type * as z from 'zod';
 import {
   AckRequest,
+  AGENT_SOCKET_PATH,
   ASSIGNMENT_PAYLOAD_TYPE,
   type AssignmentStatement,
   CompleteRequest,
@@ -30,6 +33,10 @@ export interface Behaviour {
   /** The length of a lease from each renewal on. */
   leaseMs: number;
   syncMs: number;
+  /** The interval with an open socket. */
+  syncWithSocketMs: number;
+  /** The address that registrations name: the socket of this runtime, none, or another one. */
+  socketUrl: string | undefined;
   confirm: boolean;
   completeWith: 'accepted' | 'duplicate' | 'lease_lost';
   drain: boolean;
@@ -48,6 +55,8 @@ export class FakeRuntime {
     cut: undefined,
     leaseMs: 600_000,
     syncMs: 500,
+    syncWithSocketMs: 500,
+    socketUrl: undefined,
     confirm: true,
     completeWith: 'accepted',
     drain: false,
@@ -65,6 +74,12 @@ export class FakeRuntime {
   cancels: Sync['cancels'] = [];
   introductions: { envelope: unknown }[] = [];
   lost = new Set<string>();
+  /** Open sockets of the agent, and what it sent through them. */
+  readonly sockets = new Set<WebSocket>();
+  readonly socketMessages: unknown[] = [];
+  /** How often the agent tried to open a socket. */
+  socketRequests = 0;
+  readonly #socketServer = new WebSocketServer({ noServer: true });
   #agentKey: KeyObject | undefined;
   #bootId = '';
   #counter = 0;
@@ -77,17 +92,32 @@ export class FakeRuntime {
   }
 
   async start(): Promise<this> {
+    this.#server.on('upgrade', (request, stream, head) => void this.#upgrade(request, stream, head));
     await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
     return this;
   }
 
   async stop(): Promise<void> {
+    this.cutSockets();
     this.#server.closeAllConnections();
     await new Promise((resolve) => this.#server.close(resolve));
   }
 
   get url(): string {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** Where `behaviour.socketUrl` may point. */
+  get ownSocketUrl(): string {
+    return `${this.url.replace('http', 'ws')}/live`;
+  }
+
+  say(text: string): void {
+    for (const socket of this.sockets) socket.send(text);
+  }
+
+  cutSockets(): void {
+    for (const socket of this.sockets) socket.terminate();
   }
 
   get signingKeys() {
@@ -164,6 +194,33 @@ export class FakeRuntime {
     this.#notify();
   }
 
+  async #upgrade(request: IncomingMessage, stream: Duplex, head: Buffer): Promise<void> {
+    this.socketRequests += 1;
+    const headers = request.headers as Record<string, string>;
+    const signed = { method: 'GET', path: AGENT_SOCKET_PATH, body: '', headers };
+    const verified = await verifyRequest(signed, this.#now(), () => this.#agentKey);
+    const isFailing = this.behaviour.failWith !== undefined;
+    if (isFailing || !verified.valid || parseNonce(verified.nonce)?.bootId !== this.#bootId) {
+      stream.end('HTTP/1.1 401 Unauthorized\r\nconnection: close\r\ncontent-length: 0\r\n\r\n');
+      this.#notify();
+      return;
+    }
+    this.#socketServer.handleUpgrade(request, stream, head, (socket) => {
+      this.sockets.add(socket);
+      socket.on('message', (data) => {
+        const message = JSON.parse(String(data)) as { action?: string };
+        this.socketMessages.push(message);
+        if (message.action === 'ping') socket.send('{"type":"pong"}');
+        this.#notify();
+      });
+      socket.on('close', () => {
+        this.sockets.delete(socket);
+        this.#notify();
+      });
+      this.#notify();
+    });
+  }
+
   #notify(): void {
     this.#changed.resolve();
     this.#changed = Promise.withResolvers();
@@ -197,7 +254,7 @@ export class FakeRuntime {
 
   #handle(route: string, body: unknown, now: number): unknown {
     const intervals = {
-      sync_ms: this.behaviour.syncMs,
+      sync_ms: this.behaviour.syncWithSocketMs,
       sync_while_running_ms: this.behaviour.syncMs,
       sync_without_socket_ms: this.behaviour.syncMs,
     };
@@ -214,7 +271,7 @@ export class FakeRuntime {
         };
       case 'register':
         this.registrations.push(RegisterRequest.parse(body));
-        return { state: 'idle', intervals, new_signing_keys: this.introductions };
+        return { state: 'idle', intervals, new_signing_keys: this.introductions, ...this.#socketAddress };
       case 'heartbeat': {
         const sync = HeartbeatRequest.parse(body);
         this.syncs.push(sync);
@@ -248,6 +305,11 @@ export class FakeRuntime {
       default:
         return { state: 'draining', running: 0 };
     }
+  }
+
+  get #socketAddress() {
+    const { socketUrl: url } = this.behaviour;
+    return url === undefined ? {} : { socket: { url } };
   }
 
   #store({ assignment_id, chunks }: z.infer<typeof OutputRequest>): unknown {

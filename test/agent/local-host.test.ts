@@ -5,24 +5,32 @@ import { join } from 'node:path';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { enrolAgent } from '../../agent/enrol.ts';
-import { machine } from '../../agent/system.ts';
+import { machine, type System } from '../../agent/system.ts';
+import { SYNC_INTERVAL_MS, SYNC_WITHOUT_SOCKET_MS } from '../../lambdas/agents/protocol.ts';
 import { Automation } from '../../lambdas/pipeline/definitions.ts';
 import { DynamoDefinitions } from '../../lambdas/pipeline/dynamo-definitions.ts';
 import { Workflow } from '../../lambdas/workflow/workflow.ts';
+import type { Assembly } from '../../local/template/synthesize.ts';
 import { byTest } from '../fakes/by-test.ts';
 import { temporaryFolder } from '../local/cloud/wire.ts';
 import type { ShownRun } from '../local/host-client.ts';
 import { startTestHost, type TestHost } from '../local/test-host.ts';
+import { runAgent } from './agent-under-test.ts';
+import { CuttableProxy } from './cuttable-proxy.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const folder = temporaryFolder();
 const dir = join(folder.path, 'agent');
 const secretIdFile = join(folder.path, 'secret-id');
 const processes: ChildProcess[] = [];
+/** The sockets of the agent go through it. */
+const proxy = new CuttableProxy();
 let host: TestHost;
 
 beforeAll(async () => {
-  host = await startTestHost();
+  await proxy.start();
+  host = await startTestHost({ change: withSocketsThroughProxy });
+  proxy.target = Number(new URL(host.url).port);
   await publishScript();
   const wanted = { name: 'demo', environments: ['dev'], networkSegment: null };
   const { status, body, text } = await host.command<{ token: string }>('/enrolment-tokens', wanted);
@@ -40,9 +48,21 @@ afterEach(async () => {
   for (const each of processes.splice(0)) if (isRunning(each)) await ended(each, 'SIGKILL');
 });
 afterAll(async () => {
+  await proxy.stop();
   await host.stop();
   folder.remove();
 });
+
+function withSocketsThroughProxy(assembly: Assembly): Assembly {
+  const changed = { ...assembly, template: structuredClone(assembly.template) };
+  const [[, agentApi] = [], ...others] = Object.entries(changed.template.Resources ?? {}).filter(
+    ([id, { Type }]) => Type === 'AWS::Lambda::Function' && id.startsWith('AgentApiEnrol'),
+  );
+  const { Variables } = (agentApi?.Properties?.Environment ?? {}) as { Variables?: Record<string, unknown> };
+  if (Variables?.LIVE_URL === undefined || others.length > 0) throw new Error('no function names the socket to agents');
+  Variables.LIVE_URL = `ws://127.0.0.1:${proxy.port}/live`;
+  return changed;
+}
 
 /** A workflow that runs the script of its input with `sh`, through an agent. */
 async function publishScript(): Promise<void> {
@@ -137,4 +157,32 @@ it('a command whose agent is killed is lost, and no process runs it again', asyn
   expect(run.steps[0]).toMatchObject({ error: { code: 'AGENT_LOST' } });
   expect(lines(mark)).toBe(1);
   expect(await ended(next, 'SIGTERM')).toBe(0);
+});
+
+it('an assignment is taken because of the hint, without a poll; with the socket cut, polls take the next one', async () => {
+  const pauses: number[] = [];
+  // The pause of an agent with a socket ends only if something wakes the agent.
+  const withoutPolls: System = {
+    ...machine,
+    sleep: (ms, until) => {
+      pauses.push(ms);
+      return machine.sleep(ms >= SYNC_INTERVAL_MS ? 2 ** 31 - 1 : ms, until);
+    },
+  };
+  const agent = await runAgent(dir, withoutPolls);
+  const waits = (ms: number) => host.eventually(`a pause of ${ms} ms`, async () => pauses.includes(ms) || undefined);
+  await waits(SYNC_INTERVAL_MS);
+  pauses.splice(0);
+  const first = join(folder.path, 'hinted');
+  const hinted = await host.waitForRun(await approved(`echo run >> ${first}`), finished);
+  expect([hinted.status, lines(first)]).toEqual(['succeeded', 1]);
+  expect(pauses).not.toContain(SYNC_WITHOUT_SOCKET_MS);
+
+  await waits(SYNC_INTERVAL_MS);
+  proxy.cut();
+  await waits(SYNC_WITHOUT_SOCKET_MS);
+  const second = join(folder.path, 'polled');
+  const polled = await host.waitForRun(await approved(`echo run >> ${second}`), finished);
+  expect([polled.status, lines(second)]).toEqual(['succeeded', 1]);
+  expect(await agent.stop()).toBe('drained');
 });
