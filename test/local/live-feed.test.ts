@@ -2,7 +2,7 @@ import { DynamoDBClient, PutItemCommand, QueryCommand } from '@aws-sdk/client-dy
 import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { livePartition, watcherKey } from '../../lambdas/run/dynamo/dynamo-keys.ts';
-import { enrolledAgent, publishCommand, startCommand } from './agent-story.ts';
+import { ask, enrolledAgent, publishCommand, startCommand } from './agent-story.ts';
 import { incident } from './deliveries.ts';
 import { eventually } from './eventually.ts';
 import { ACME_KEY, GLOBEX_KEY } from './host-client.ts';
@@ -109,6 +109,28 @@ describe('who watches a run', () => {
     expect(ids).toEqual(expect.arrayContaining([`${runId}:3:0`, output[1]?.id]));
     expect(ids).not.toContain(output[0]?.id);
     expect(ids).not.toContain(`${runId}:2:0`);
+  });
+});
+
+describe('a person who is removed', () => {
+  it('gets nothing more through a connection that is open, and the connection is forgotten', async () => {
+    const [before, after] = [await gatedRun(), await gatedRun()];
+    await ask(host, 'PUT', '/people/wanda', { body: { name: 'Wanda', role: 'member', identities: ['github:wanda'] } });
+    const body = { name: 'wanda-1', person: 'wanda', role: 'member' };
+    const { key } = await ask<{ key: string }>(host, 'POST', '/api-keys', { body });
+    const [wanda, ana] = [await watcher(key), await watcher()];
+    for (const each of [wanda, ana]) await each.subscribe();
+    await host.approve(before);
+    await wanda.has('session.completed');
+    await ask(host, 'DELETE', '/people/wanda');
+    // Functions remember people for a minute.
+    await host.advance(61_000);
+    await host.approve(after);
+    await eventually('the end of the run', async () =>
+      ana.events.find(({ run_id, event }) => run_id === after && event === 'session.completed'),
+    );
+    expect(wanda.events.filter(({ run_id }) => run_id === after)).toEqual([]);
+    expect(await wanda.subscribe(after)).toMatchObject({ type: 'error', code: 'FORBIDDEN' });
   });
 });
 
