@@ -33,7 +33,10 @@ const { values: options } = parseArgs({
     listed: { type: 'string', default: '100000' },
     /** Only the figures of agents. */
     agents: { type: 'boolean', default: false },
+    /** `--no-socket`: agents are named no socket, so they only poll. */
+    socket: { type: 'boolean', default: true },
   },
+  allowNegative: true,
 });
 const RUNS = Number(options.runs);
 const SEQUENTIAL = Number(options.sequential);
@@ -123,6 +126,7 @@ async function withoutExports(dataFolder: string): Promise<Assembly> {
   for (const { Properties } of Object.values(assembly.template.Resources ?? {})) {
     const { Variables } = (Properties?.Environment ?? {}) as { Variables?: Record<string, string> };
     if (Variables?.EXPORTS !== undefined) Variables.EXPORTS = '[]';
+    if (!options.socket) delete Variables?.LIVE_URL;
   }
   return assembly;
 }
