@@ -57,7 +57,10 @@ export function startCommand(
     stderr: child.stderr as Readable,
     pid: child.pid ?? 0,
     ended: endOf(child, () => isNamespaced && status.firstProcess === undefined),
-    terminate: () => terminate(child, isNamespaced ? status.firstProcess : undefined, environment),
+    terminate: () => {
+      if (isNamespaced) void status.firstProcessKnown.then(terminateIn);
+      else terminate(child, environment);
+    },
     kill: () => kill(child, isNamespaced, environment),
   };
 }
@@ -92,9 +95,16 @@ const ended = (stream: Readable): Promise<void> =>
 /** Reads what bubblewrap reports: lines of JSON, of which one has the first process of the sandbox. */
 class StatusReader {
   #text = '';
+  readonly #known = Promise.withResolvers<number>();
 
   take(bytes: Buffer): void {
     this.#text += bytes.toString('latin1');
+    if (this.firstProcess !== undefined) this.#known.resolve(this.firstProcess);
+  }
+
+  /** A command can be canceled before this report was read, although it runs already. Never ends if there is no sandbox. */
+  get firstProcessKnown(): Promise<number> {
+    return this.#known.promise;
   }
 
   get firstProcess(): number | undefined {
@@ -104,14 +114,13 @@ class StatusReader {
 }
 
 /** In a sandbox the first process starts the command, and must go on until the command has ended. */
-function terminate(
-  child: ChildProcess,
-  firstProcess: number | undefined,
-  environment: Readonly<Record<string, string>>,
-) {
-  if (firstProcess !== undefined) for (const pid of childrenOf(firstProcess)) signal(pid, 'SIGTERM');
-  else if (child.exitCode === null && child.pid !== undefined) signal(-child.pid, 'SIGTERM');
-  if (firstProcess === undefined) for (const pid of strays(environment)) signal(pid, 'SIGTERM');
+function terminateIn(firstProcess: number): void {
+  for (const pid of childrenOf(firstProcess)) signal(pid, 'SIGTERM');
+}
+
+function terminate(child: ChildProcess, environment: Readonly<Record<string, string>>): void {
+  if (child.exitCode === null && child.pid !== undefined) signal(-child.pid, 'SIGTERM');
+  for (const pid of strays(environment)) signal(pid, 'SIGTERM');
 }
 
 function kill(child: ChildProcess, isNamespaced: boolean, environment: Readonly<Record<string, string>>): void {

@@ -1,7 +1,7 @@
 import type { StoredChunk } from '../agents/output.ts';
 import type { Commit } from '../run/commit.ts';
 import { docOf, type Item, keyOf } from '../run/dynamo/dynamo-items.ts';
-import { COMMIT_PREFIX, commandOfOutput, tenantAndRunOf } from '../run/dynamo/dynamo-keys.ts';
+import { COMMIT_PREFIX, type Key } from '../run/dynamo/dynamo-keys.ts';
 import type { NewRow } from './fan-out.ts';
 
 /** Reads a row as a stream has it: bytes are in base64. Undefined for other rows in the same partitions. */
@@ -13,4 +13,14 @@ export function newRowOf(image: Item, sequenceNumber: string): NewRow | undefine
   if (key.sk.startsWith(COMMIT_PREFIX)) return { ...place, kind: 'commit', commit: docOf<Commit>(item) };
   const { isChunk, ...command } = commandOfOutput(key);
   return isChunk ? { ...place, kind: 'output', ...command, chunk: docOf<StoredChunk>(item) } : undefined;
+}
+
+function tenantAndRunOf(pk: string): { tenant: string; runId: string } {
+  const [, tenant = '', runId = ''] = pk.split('#');
+  return { tenant, runId };
+}
+
+function commandOfOutput({ sk }: Pick<Key, 'sk'>) {
+  const [step, lease, rest = ''] = sk.split('#');
+  return { stepIndex: Number(step), leaseVersion: Number(lease), isChunk: /^\d+$/.test(rest) };
 }

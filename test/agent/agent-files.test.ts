@@ -23,7 +23,7 @@ import { ResultSpool } from '../../agent/result-spool.ts';
 import { machine } from '../../agent/system.ts';
 import { fingerprintOf } from '../../agent/verify-assignment.ts';
 import { temporaryFolder } from '../local/cloud/wire.ts';
-import { FakeRuntime } from './fake-runtime.ts';
+import { ASSIGNMENT_ID, FakeRuntime } from './fake-runtime.ts';
 
 const folder = temporaryFolder();
 afterAll(() => folder.remove());
@@ -37,13 +37,13 @@ describe('the journal', () => {
   it('knows after a crash what was acknowledged and started, although the last line is cut', () => {
     const journal = Journal.open(file, Date.parse(at));
     journal.acknowledged(runtime.statement(), at);
-    journal.started('run_1.0.1', at);
+    journal.started(ASSIGNMENT_ID, at);
     journal.acknowledged(runtime.statement({ assignment_id: 'run_2.0.3', session_id: 'run_2', lease_version: 3 }), at);
     journal.close();
     appendFileSync(file, '{"event":"started","at":"20');
     const again = Journal.open(file, Date.parse(at));
     expect(again.unfinished()).toMatchObject([
-      { assignment_id: 'run_1.0.1', startedAt: at },
+      { assignment_id: ASSIGNMENT_ID, startedAt: at },
       { assignment_id: 'run_2.0.3' },
     ]);
     expect(again.get('run_2.0.3')?.startedAt).toBeUndefined();
@@ -62,10 +62,10 @@ describe('the journal', () => {
 
   it('forgets what ended a week ago, and nothing that is open', () => {
     const journal = Journal.open(file, Date.parse(at));
-    journal.ended('run_1.0.1', at);
+    journal.ended(ASSIGNMENT_ID, at);
     journal.close();
     const later = Journal.open(file, Date.parse(at) + 8 * DAY_MS);
-    expect([later.get('run_1.0.1'), later.unfinished().length]).toEqual([undefined, 1]);
+    expect([later.get(ASSIGNMENT_ID), later.unfinished().length]).toEqual([undefined, 1]);
     later.close();
   });
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../local/cloud/wire.ts';
 import { enrolled } from './agent-under-test.ts';
-import { FakeRuntime } from './fake-runtime.ts';
+import { ASSIGNMENT_ID, FakeRuntime, OTHER_ASSIGNMENT_ID, OTHER_RUN_ID } from './fake-runtime.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const folder = temporaryFolder();
@@ -74,7 +74,7 @@ describe('an agent that is killed', () => {
       await runtime.until(() => runtime.reports.length > 0);
       runtime.offer(statement);
       await runtime.until(() => runtime.acks.some(({ accepted }) => !accepted));
-      expect(runtime.reports).toMatchObject([{ status, assignment_id: 'run_1.0.1', idempotency_key: 'key-1' }]);
+      expect(runtime.reports).toMatchObject([{ status, assignment_id: ASSIGNMENT_ID, idempotency_key: 'key-1' }]);
       expect(runs()).toBe(expected);
       second.process.kill('SIGTERM');
       expect(await second.exit).toBe(0);
@@ -95,14 +95,14 @@ describe('two processes', () => {
     const first = start();
     await runtime.until(() => runtime.syncs.length > 0);
     runtime.offer(runtime.statement({ command: command() }));
-    await runtime.until(() => runtime.outputOf('run_1.0.1').includes('ready'));
+    await runtime.until(() => runtime.outputOf(ASSIGNMENT_ID).includes('ready'));
     const copy = join(folder.path, `copy-${count}`);
     cpSync(dir, copy, { recursive: true, filter: (path) => !path.includes('agent.lock') && !path.includes('journal') });
     start(copy);
     expect(await first.exit).toBe(3);
     expect(first.text()).toContain('another process uses the identity of this agent');
-    runtime.offer(runtime.statement({ session_id: 'run_2', assignment_id: 'run_2.0.1' }));
-    await runtime.until(() => runtime.reports.some(({ assignment_id }) => assignment_id === 'run_2.0.1'));
+    runtime.offer(runtime.statement({ session_id: OTHER_RUN_ID, assignment_id: OTHER_ASSIGNMENT_ID }));
+    await runtime.until(() => runtime.reports.some(({ assignment_id }) => assignment_id === OTHER_ASSIGNMENT_ID));
     expect(runs()).toBe(1);
   });
 });

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { KEY_INTRODUCTION_PAYLOAD_TYPE, OUTPUT_MAX_BYTES } from '../../lambdas/agents/protocol.ts';
 import { temporaryFolder } from '../local/cloud/wire.ts';
 import { enrolled, fastNow, type RunningAgent, runAgent, withSkew } from './agent-under-test.ts';
-import { FakeRuntime } from './fake-runtime.ts';
+import { ASSIGNMENT_ID, FakeRuntime, OTHER_ASSIGNMENT_ID, OTHER_RUN_ID, RUN_ID } from './fake-runtime.ts';
 
 const folder = temporaryFolder();
 afterAll(() => folder.remove());
@@ -47,13 +47,11 @@ describe('an agent', () => {
     await start();
     runtime.offer(runtime.statement({ command: shell('echo out; echo err >&2; exit 3') }));
     await reported();
-    expect(runtime.acks).toEqual([{ assignment_id: 'run_1.0.1', lease_version: 1, accepted: true }]);
-    const text = runtime.outputOf('run_1.0.1');
-    expect([text.length, runtime.outputOf('run_1.0.1', 'stdout'), runtime.outputOf('run_1.0.1', 'stderr')]).toEqual([
-      8,
-      'out\n',
-      'err\n',
-    ]);
+    expect(runtime.acks).toEqual([{ assignment_id: ASSIGNMENT_ID, lease_version: 1, accepted: true }]);
+    const text = runtime.outputOf(ASSIGNMENT_ID);
+    expect([text.length, runtime.outputOf(ASSIGNMENT_ID, 'stdout'), runtime.outputOf(ASSIGNMENT_ID, 'stderr')]).toEqual(
+      [8, 'out\n', 'err\n'],
+    );
     expect(runtime.reports).toMatchObject([
       { status: 'failed', exit_code: 3, idempotency_key: 'key-1', output: { bytes: 8, dropped_bytes: 0 } },
     ]);
@@ -118,19 +116,19 @@ describe('an agent', () => {
         command: shell("trap 'echo cleaned up; exit 7' TERM; echo ready; while :; do sleep 0.05; done"),
       }),
     );
-    await runtime.until(() => runtime.outputOf('run_1.0.1').includes('ready'));
-    runtime.cancels = [{ assignment_id: 'run_1.0.1', reason: 'by olivia' }];
+    await runtime.until(() => runtime.outputOf(ASSIGNMENT_ID).includes('ready'));
+    runtime.cancels = [{ assignment_id: ASSIGNMENT_ID, reason: 'by olivia' }];
     await reported();
     expect(runtime.reports).toMatchObject([{ status: 'canceled', exit_code: 7, reason: 'it was canceled: by olivia' }]);
-    expect(runtime.outputOf('run_1.0.1')).toContain('cleaned up');
+    expect(runtime.outputOf(ASSIGNMENT_ID)).toContain('cleaned up');
   });
 
   it('stops a command whose lease is lost', async () => {
     await start();
     runtime.offer(runtime.statement({ command: shell('echo ready; sleep 30') }));
-    await runtime.until(() => runtime.outputOf('run_1.0.1').includes('ready'));
+    await runtime.until(() => runtime.outputOf(ASSIGNMENT_ID).includes('ready'));
     runtime.behaviour.completeWith = 'lease_lost';
-    runtime.lost.add('run_1.0.1');
+    runtime.lost.add(ASSIGNMENT_ID);
     await reported();
     expect(runtime.reports).toMatchObject([{ status: 'canceled', reason: 'the lease was lost' }]);
   });
@@ -144,7 +142,7 @@ describe('an agent', () => {
       runtime.behaviour.leaseMs = 12_000;
       await start();
       runtime.offer(runtime.statement({ command: shell('echo ready; exec sleep 654') }));
-      await runtime.until(() => runtime.outputOf('run_1.0.1').includes('ready'));
+      await runtime.until(() => runtime.outputOf(ASSIGNMENT_ID).includes('ready'));
       const leaseUntil = fastNow() + runtime.behaviour.leaseMs;
       Object.assign(runtime.behaviour, outage());
       await lineOf('ended');
@@ -191,7 +189,7 @@ describe('an agent', () => {
     await runtime.until(() => runtime.syncs.some((sync) => sync.running.length === 1));
     const ended = agent.stop();
     await runtime.until(() => runtime.routes.includes('agt_1/drain'));
-    runtime.offer(runtime.statement({ session_id: 'run_2', assignment_id: 'run_2.0.1' }));
+    runtime.offer(runtime.statement({ session_id: OTHER_RUN_ID, assignment_id: OTHER_ASSIGNMENT_ID }));
     await runtime.until(() => runtime.acks.length === 2);
     writeFileSync(mark(), '');
     expect(await ended).toBe('drained');
@@ -213,7 +211,7 @@ describe('an agent', () => {
     expect(report?.output.bytes).toBeLessThanOrEqual(OUTPUT_MAX_BYTES);
     expect(report?.output.bytes).toBeGreaterThan(OUTPUT_MAX_BYTES - 1_000);
     expect((report?.output.bytes ?? 0) + (report?.output.dropped_bytes ?? 0)).toBeGreaterThanOrEqual(100 * 1024 * 1024);
-    expect(runtime.outputOf('run_1.0.1', 'status')).toContain('reached its limit');
+    expect(runtime.outputOf(ASSIGNMENT_ID, 'status')).toContain('reached its limit');
   });
 
   describe('a new key', () => {
@@ -239,12 +237,12 @@ describe('an agent', () => {
     it('that the pinned key introduces replaces it, and the agent needs no enrolment, also after a restart', async () => {
       runtime.introductions = [introduced(second.publicKey, runtime.signingKey), introduced(third.publicKey, second)];
       const first = await start();
-      offerSignedBy(third.privateKey, 'run_1');
+      offerSignedBy(third.privateKey, RUN_ID);
       await runtime.until(() => runtime.reports.length === 1);
       await first.stop();
       runtime.introductions = [];
       await start();
-      offerSignedBy(third.privateKey, 'run_2');
+      offerSignedBy(third.privateKey, OTHER_RUN_ID);
       await runtime.until(() => runtime.reports.length === 2);
       offerSignedBy(runtime.signingKey.privateKey, 'run_3');
       offerSignedBy(second.privateKey, 'run_4');
@@ -256,7 +254,7 @@ describe('an agent', () => {
       await start();
       await runtime.until(() => runtime.syncs.length > 0);
       runtime.introductions = [introduced(second.publicKey, runtime.signingKey)];
-      offerSignedBy(second.privateKey, 'run_1');
+      offerSignedBy(second.privateKey, RUN_ID);
       await reported();
       expect(runtime.acks).toMatchObject([{ accepted: true }]);
     });
@@ -264,7 +262,7 @@ describe('an agent', () => {
     it('that an unknown key introduces, or that was replaced before, signs nothing for the agent', async () => {
       runtime.introductions = [introduced(second.publicKey, second), introduced(third.publicKey, second)];
       const first = await start();
-      offerSignedBy(second.privateKey, 'run_1');
+      offerSignedBy(second.privateKey, RUN_ID);
       await runtime.until(() => runtime.acks.length === 1);
       await first.stop();
       runtime.introductions = [introduced(third.publicKey, runtime.signingKey)];
@@ -274,7 +272,7 @@ describe('an agent', () => {
       // Replayed: the first key introduced the second one, too, but was replaced since.
       runtime.introductions = [introduced(second.publicKey, runtime.signingKey)];
       await start();
-      offerSignedBy(second.privateKey, 'run_2');
+      offerSignedBy(second.privateKey, OTHER_RUN_ID);
       await runtime.until(() => runtime.acks.length === 2);
       expect(runtime.acks.map((ack) => !ack.accepted && ack.refusal)).toEqual(['bad_signature', 'bad_signature']);
       expect(runtime.reports).toEqual([]);

@@ -13,7 +13,8 @@ const TOKEN = 'enrolment-token-of-the-tests';
 export async function enrolled(runtime: FakeRuntime, folder: string, config = 'slots: 2\n'): Promise<string> {
   mkdirSync(folder, { recursive: true });
   const dir = join(folder, 'agent');
-  await enrolAgent({ url: runtime.url, token: TOKEN, dir, fingerprints: [], version: '0' }, fast);
+  const system = { ...machine, wall: () => runtime.now() };
+  await enrolAgent({ url: runtime.url, token: TOKEN, dir, fingerprints: [], version: '0' }, system);
   writeFileSync(join(dir, 'agent.yaml'), config, { mode: 0o600 });
   return dir;
 }

@@ -45,6 +45,12 @@ export interface Behaviour {
 export const TENANT = 'acme';
 export const AGENT_ID = 'agt_1';
 
+/** Other ids in each process: an agent ends everything on the machine that has the id of its assignment. */
+export const RUN_ID = `run_${process.pid}`;
+export const ASSIGNMENT_ID = `${RUN_ID}.0.1`;
+export const OTHER_RUN_ID = `${RUN_ID}0`;
+export const OTHER_ASSIGNMENT_ID = `${OTHER_RUN_ID}.0.1`;
+
 /**
  * The agent API as a test needs it: it verifies each request and records it, and sends what the test says, signed or not.
  * The runtime itself is tested elsewhere.
@@ -140,6 +146,10 @@ export class FakeRuntime {
     return { payload: payload.toString('base64'), payloadType: type, signatures: [{ keyid: 'key/1', sig }] };
   }
 
+  now(): number {
+    return this.#now();
+  }
+
   /** A statement for the agent, valid now. */
   statement(changes: Partial<AssignmentStatement> = {}): AssignmentStatement {
     const now = this.#now();
@@ -147,8 +157,8 @@ export class FakeRuntime {
       version: 1,
       tenant: TENANT,
       agent_id: AGENT_ID,
-      assignment_id: 'run_1.0.1',
-      session_id: 'run_1',
+      assignment_id: ASSIGNMENT_ID,
+      session_id: RUN_ID,
       step_number: 1,
       step_id: 'restart',
       lease_version: 1,

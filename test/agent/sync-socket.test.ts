@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../local/cloud/wire.ts';
 import { enrolled, fast, fastNow, type RunningAgent, runAgent } from './agent-under-test.ts';
-import { FakeRuntime } from './fake-runtime.ts';
+import { FakeRuntime, RUN_ID } from './fake-runtime.ts';
 
 /** The agent never reaches it in a test: what happens, happens without a poll. */
 const NEVER_MS = 24 * 60 * 60_000;
@@ -11,6 +11,7 @@ const NEVER_MS = 24 * 60 * 60_000;
 const folder = temporaryFolder();
 afterAll(() => folder.remove());
 
+const assignmentId = (number: number) => `${RUN_ID}${number}.0.1`;
 let runtime: FakeRuntime;
 let dir: string;
 let agent: RunningAgent;
@@ -36,8 +37,8 @@ const connected = () => runtime.until(() => runtime.syncs.at(-1)?.socket === tru
 const reported = (reports = 1) => runtime.until(() => runtime.reports.length >= reports);
 const assignment = (number: number, script = 'true') =>
   runtime.statement({
-    assignment_id: `run_${number}.0.1`,
-    session_id: `run_${number}`,
+    assignment_id: assignmentId(number),
+    session_id: `${RUN_ID}${number}`,
     idempotency_key: `key-${number}`,
     command: shell(script),
   });
@@ -52,7 +53,7 @@ describe('an agent with a socket', () => {
     runtime.say('{"type":"sync"}');
     await reported();
     expect(runtime.syncs.slice(before).every(({ socket }) => socket)).toBe(true);
-    expect(runtime.acks).toMatchObject([{ assignment_id: 'run_1.0.1', accepted: true }]);
+    expect(runtime.acks).toMatchObject([{ assignment_id: assignmentId(1), accepted: true }]);
     expect(runtime.reports).toMatchObject([{ status: 'succeeded' }]);
   });
 
@@ -107,7 +108,7 @@ describe('an agent with a socket', () => {
     runtime.offer(assignment(2));
     runtime.say('{"type":"sync"}');
     await reported();
-    expect(runtime.acks).toMatchObject([{ assignment_id: 'run_2.0.1', accepted: true }]);
+    expect(runtime.acks).toMatchObject([{ assignment_id: assignmentId(2), accepted: true }]);
     expect(existsSync(mark)).toBe(false);
     expect(runtime.routes.slice(before.routes).filter((route) => route.endsWith('drain'))).toEqual([]);
   });

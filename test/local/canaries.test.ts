@@ -266,6 +266,7 @@ describe('another tenant, at every route that needs a key', () => {
     'POST /api/v1/runs/{id}/reject': { reason: 'not yours', actionHash: 'any' },
     'POST /api/v1/runs/{id}/signal': { event: 'go' },
     'POST /api/v1/runs/{id}/resolve': { outcome: 'failed', reason: 'not yours' },
+    'POST /api/v1/runs/{id}/accept-broken-rules': { rules: [1], reason: 'not yours' },
     'PUT /api/v1/people/{id}/away': { away: null },
     'PUT /api/v1/policies': { engine: 'cedar', files: {} },
     'POST /api/v1/policies/replay': { policies: { engine: 'cedar', files: {} } },

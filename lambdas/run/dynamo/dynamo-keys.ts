@@ -197,16 +197,6 @@ export const agentSocketKey = (tenant: string, agentId: string): Key => ({
   pk: livePartition(tenant),
   sk: `AGENT#${agentId}`,
 });
-/** The run and the command of a row that the live feed sends. */
-export const tenantAndRunOf = (pk: string): { tenant: string; runId: string } => {
-  const [, tenant = '', runId = ''] = pk.split('#');
-  return { tenant, runId };
-};
-export const commandOfOutput = ({ sk }: Pick<Key, 'sk'>) => {
-  const [step, lease, rest = ''] = sk.split('#');
-  return { stepIndex: Number(step), leaseVersion: Number(lease), isChunk: /^\d+$/.test(rest) };
-};
-
 /** A row for each bundle sealed on a day (UTC), and one with the last closed day. */
 export const logPartition = (tenant: string, day: string) => partition('LOG', tenant, day);
 export const logEntryKey = (tenant: string, day: string, entryId: string): Key => ({
