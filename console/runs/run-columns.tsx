@@ -13,14 +13,14 @@ export const RUN_COLUMNS: Columns<RunSummary> = [
     id: 'title',
     header: 'Run',
     isRowHeader: true,
-    minWidth: 200,
+    minWidth: 180,
     cell: (run) => (
       <Link href={`/runs/${encodeURIComponent(run.runId)}`}>
         <UntrustedText text={titleOf(run)} max={90} />
       </Link>
     ),
   },
-  { id: 'status', header: 'Status', minWidth: 140, cell: ({ status }) => <RunStatusText status={status} /> },
+  { id: 'status', header: 'Status', minWidth: 170, cell: ({ status }) => <RunStatusText status={status} /> },
   {
     id: 'automation',
     header: 'Automation',
@@ -30,20 +30,20 @@ export const RUN_COLUMNS: Columns<RunSummary> = [
   {
     id: 'subject',
     header: 'Subject',
-    minWidth: 150,
+    minWidth: 190,
     cell: ({ subject }) => (subject === null ? '–' : <UntrustedText text={subject} max={60} />),
   },
   { id: 'age', header: 'Accepted', minWidth: 90, cell: ({ createdAt }) => <PointInTime at={createdAt} /> },
   {
     id: 'duration',
     header: 'Took',
-    minWidth: 80,
+    minWidth: 70,
     cell: ({ durationMs }) => (durationMs === null ? '–' : duration(durationMs)),
   },
   {
     id: 'who',
     header: 'Who',
-    minWidth: 110,
+    minWidth: 90,
     cell: ({ assignee, request, trigger }) => (
       <UntrustedText text={assignee ?? request?.actor ?? trigger.source} max={40} />
     ),
@@ -51,7 +51,7 @@ export const RUN_COLUMNS: Columns<RunSummary> = [
   {
     id: 'error',
     header: 'Error',
-    minWidth: 150,
+    minWidth: 110,
     cell: ({ error }) => (error ? <span className="code">{error.code}</span> : '–'),
   },
 ];

@@ -53,7 +53,7 @@ const rowsOfTenant = async (tenant: string) => {
 };
 
 describe('who watches a run', () => {
-  it('gets its events in order, in the envelope of source 001, each commit completely; the decision is among them', async () => {
+  it('acceptance: gets a decision over the socket, with all events in order, in the envelope of source 001, each commit completely', async () => {
     const runId = await gatedRun();
     const ana = await watcher();
     const everything = await watcher();
