@@ -139,8 +139,7 @@ class Bench {
     this.#host = host;
   }
 
-  /** One automation for each size, selected by the repository's name; every step adds another label. */
-  async define(): Promise<void> {
+  #definitions() {
     const table = String(tablesOf(this.#host.stack)[0]?.ref);
     const client = new DynamoDBClient({
       endpoint: this.#host.awsEndpointUrl,
@@ -148,6 +147,12 @@ class Bench {
       credentials: HOST_CREDENTIALS,
     });
     const definitions = new DynamoDefinitions(client, table);
+    return { definitions, client };
+  }
+
+  /** One automation for each size, selected by the repository's name; every step adds another label. */
+  async define(): Promise<void> {
+    const { definitions, client } = this.#definitions();
     for (const size of [...WORKFLOW_SIZES, 'gated'] as const) {
       await definitions.publishWorkflow('acme', size === 'gated' ? gated() : labelling(size), 1, byTest());
       await definitions.saveAutomation(
@@ -168,13 +173,7 @@ class Bench {
   }
 
   async defineAgentCommand(): Promise<void> {
-    const table = String(tablesOf(this.#host.stack)[0]?.ref);
-    const client = new DynamoDBClient({
-      endpoint: this.#host.awsEndpointUrl,
-      region: REGION,
-      credentials: HOST_CREDENTIALS,
-    });
-    const definitions = new DynamoDefinitions(client, table);
+    const { definitions, client } = this.#definitions();
     const command = { command: '/bin/echo', args: ['hello'], environment: 'dev', capabilities: ['bench'] };
     const steps = [{ id: 'run', tool: 'agent.command', with: command }];
     const name = 'bench-agent';

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { contentsOf, readRecord } from './build-if-changed.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const BUILDER = join(ROOT, 'console', 'build.ts');
@@ -16,8 +16,8 @@ interface BuildRecord {
  * read has changed. Returns a hash of what it was built from.
  */
 export function buildConsole(outputFolder: string, recordFile: string): string {
-  const last = readRecord(recordFile);
-  if (last && existsSync(join(outputFolder, 'index.html')) && contentsOf(last.files) === last.contents) {
+  const last = readRecord<BuildRecord>(recordFile);
+  if (last && existsSync(join(outputFolder, 'index.html')) && contentsOf(last.files, ROOT) === last.contents) {
     return last.contents;
   }
   const unfinished = `${outputFolder}.${process.pid}`;
@@ -30,29 +30,7 @@ export function buildConsole(outputFolder: string, recordFile: string): string {
   // Another process may have replaced it meanwhile, with the same files.
   rmSync(outputFolder, { recursive: true, force: true });
   renameSync(unfinished, outputFolder);
-  const record: BuildRecord = { files, contents: contentsOf(files) };
+  const record: BuildRecord = { files, contents: contentsOf(files, ROOT) };
   writeFileSync(recordFile, JSON.stringify(record));
   return record.contents;
 }
-
-function readRecord(file: string): BuildRecord | undefined {
-  try {
-    return JSON.parse(readFileSync(file, 'utf8'));
-  } catch {
-    return undefined;
-  }
-}
-
-function contentsOf(files: readonly string[]): string {
-  return sha256(files.map((file) => `${file} ${contentOf(join(ROOT, file))}\n`).join(''));
-}
-
-function contentOf(file: string): string {
-  try {
-    return sha256(readFileSync(file));
-  } catch {
-    return 'none';
-  }
-}
-
-const sha256 = (content: string | Uint8Array) => createHash('sha256').update(content).digest('hex');

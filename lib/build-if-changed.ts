@@ -23,7 +23,7 @@ export function buildIfChanged(
   write: (path: string, contents: Uint8Array) => void,
 ): Metafile['outputs'] {
   const settings = sha256(JSON.stringify([version, options]));
-  const last = readRecord(recordFile);
+  const last = readRecord<BuildRecord>(recordFile);
   if (last?.settings === settings && contentsOf(last.files) === last.contents) return last.outputs;
   const { outputFiles, metafile } = buildSync({ ...options, metafile: true, write: false });
   for (const { path, contents } of outputFiles) write(path, contents);
@@ -34,7 +34,8 @@ export function buildIfChanged(
   return metafile.outputs;
 }
 
-function readRecord(file: string): BuildRecord | undefined {
+/** What the last build wrote down. Undefined before the first one. */
+export function readRecord<Record>(file: string): Record | undefined {
   try {
     return JSON.parse(readFileSync(file, 'utf8'));
   } catch {
@@ -42,8 +43,9 @@ function readRecord(file: string): BuildRecord | undefined {
   }
 }
 
-function contentsOf(files: readonly string[]): string {
-  return sha256(files.map((file) => `${file} ${contentOf(file)}\n`).join(''));
+/** One hash of these files, which are in the folder, or anywhere if their paths are complete. */
+export function contentsOf(files: readonly string[], folder = ''): string {
+  return sha256(files.map((file) => `${file} ${contentOf(join(folder, file))}\n`).join(''));
 }
 
 function contentOf(file: string): string {

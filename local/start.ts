@@ -68,8 +68,10 @@ try {
   }
   await writeProfile(host.url);
   if (!options.quiet) {
+    console.log(`The console: ${host.url}`);
     console.log(`Slack, GitHub, ServiceNow and PagerDuty are simulated at ${host.url}/_sim`);
-    console.log('To list runs: npx countersign runs list');
+    const profile = options.port === 4500 ? '' : ` --profile local-${options.port}`;
+    console.log(`To list runs: npx countersign runs list${profile}`);
   }
   console.log(`ready ${host.url}`);
 } catch (error) {

@@ -1,4 +1,4 @@
-import type { AwsEnvironment } from '../entry/environment.ts';
+import { type AwsEnvironment, credentialsOf } from '../entry/environment.ts';
 import { CountersignError } from '../run/errors.ts';
 import type { Access } from './connector.ts';
 
@@ -48,10 +48,6 @@ function bedrockAccess(aws: AwsEnvironment): Access {
   return {
     baseUrl: aws.AWS_ENDPOINT_URL_BEDROCK_RUNTIME ?? aws.AWS_ENDPOINT_URL ?? deployed,
     instance: aws.AWS_REGION,
-    credential: {
-      accessKeyId: aws.AWS_ACCESS_KEY_ID,
-      secretAccessKey: aws.AWS_SECRET_ACCESS_KEY,
-      ...(aws.AWS_SESSION_TOKEN && { sessionToken: aws.AWS_SESSION_TOKEN }),
-    },
+    credential: { ...credentialsOf(aws) },
   };
 }

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import type { AwsCredentials } from './sign-aws-request.ts';
 
 /** Parses a function's environment with the schema that its construct uses. Reports all problems at once. */
 export function readEnvironment<Schema extends z.ZodType>(schema: Schema): z.output<Schema> {
@@ -17,6 +18,13 @@ export const AwsEnvironment = z.object({
   AWS_ENDPOINT_URL_BEDROCK_RUNTIME: z.url().optional(),
 });
 export type AwsEnvironment = z.infer<typeof AwsEnvironment>;
+
+/** The credentials of the function's role. */
+export const credentialsOf = (aws: AwsEnvironment): AwsCredentials => ({
+  accessKeyId: aws.AWS_ACCESS_KEY_ID,
+  secretAccessKey: aws.AWS_SECRET_ACCESS_KEY,
+  ...(aws.AWS_SESSION_TOKEN && { sessionToken: aws.AWS_SESSION_TOKEN }),
+});
 
 /** Log messages that raise an alarm. Each alarm names a heading of the RUNBOOK. */
 export const LOGGED = {

@@ -1,4 +1,4 @@
-import type { AwsEnvironment } from './environment.ts';
+import { type AwsEnvironment, credentialsOf } from './environment.ts';
 import { type AwsCredentials, signedHeaders } from './sign-aws-request.ts';
 
 export interface InvokedFunction {
@@ -28,11 +28,7 @@ export const invokedIn = (aws: AwsEnvironment, functionName: string): InvokedFun
   functionName,
   region: aws.AWS_REGION,
   endpoint: aws.AWS_ENDPOINT_URL,
-  credentials: {
-    accessKeyId: aws.AWS_ACCESS_KEY_ID,
-    secretAccessKey: aws.AWS_SECRET_ACCESS_KEY,
-    ...(aws.AWS_SESSION_TOKEN && { sessionToken: aws.AWS_SESSION_TOKEN }),
-  },
+  credentials: credentialsOf(aws),
 });
 
 /** Invokes a function and returns its result. */

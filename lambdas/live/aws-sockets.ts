@@ -1,4 +1,4 @@
-import type { AwsEnvironment } from '../entry/environment.ts';
+import { type AwsEnvironment, credentialsOf } from '../entry/environment.ts';
 import { signedHeaders } from '../entry/sign-aws-request.ts';
 import type { Sockets } from './live-store.ts';
 
@@ -26,11 +26,7 @@ export class AwsSockets implements Sockets {
     const headers = await signedHeaders({
       service: 'execute-api',
       region: aws.AWS_REGION,
-      credentials: {
-        accessKeyId: aws.AWS_ACCESS_KEY_ID,
-        secretAccessKey: aws.AWS_SECRET_ACCESS_KEY,
-        ...(aws.AWS_SESSION_TOKEN && { sessionToken: aws.AWS_SESSION_TOKEN }),
-      },
+      credentials: credentialsOf(aws),
       url,
       body: message,
     });

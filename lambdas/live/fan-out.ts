@@ -27,7 +27,7 @@ const POSTS_AT_ONCE = 50;
  */
 export async function fanOut(ports: FanOutPorts, rows: readonly NewRow[]): Promise<void> {
   const byConnection = new Map<string, LiveEvent[]>();
-  for (const rowsOfRun of groupBy(rows, ({ tenant, runId }) => `${tenant}#${runId}`)) {
+  for (const rowsOfRun of Map.groupBy(rows, ({ tenant, runId }) => `${tenant}#${runId}`).values()) {
     const [{ tenant, runId } = { tenant: '', runId: '' }] = rowsOfRun;
     const watchers = await allowedWatchers(ports, tenant, await ports.live.watchers(tenant, runId));
     if (watchers.length === 0) continue;
@@ -79,10 +79,4 @@ async function allowedWatchers(
     else await live.close(watcher.connectionId);
   }
   return allowed;
-}
-
-function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): T[][] {
-  const groups = new Map<string, T[]>();
-  for (const item of items) groups.set(keyOf(item), [...(groups.get(keyOf(item)) ?? []), item]);
-  return [...groups.values()];
 }

@@ -12,7 +12,7 @@ import type { HeldFiles } from '../../lambdas/evidence/verify/verify-daily-log.t
 import { newRun } from '../../lambdas/intake/new-run.ts';
 import { sha256Hex } from '../../lambdas/run/canonical-json.ts';
 import { RunDraft } from '../../lambdas/run/run-draft.ts';
-import type { Passage } from '../fakes/passage.ts';
+import { crashesAt } from '../fakes/passage.ts';
 import { LoggedDays } from './logged-days.ts';
 
 const HOUR_MS = 60 * 60_000;
@@ -118,17 +118,6 @@ describe('the lists of accepted runs', () => {
   });
 });
 
-/** Crashes at a call, before or after it took effect. */
-const diesAt =
-  (call: number, when: 'before' | 'after'): Passage =>
-  async (_name, run) => {
-    call -= 1;
-    if (call === 0 && when === 'before') throw new Error('died');
-    const result = await run();
-    if (call === 0) throw new Error('died');
-    return result;
-  };
-
 /** The number of calls to rows and bucket that one further list takes. */
 const CALLS = 10;
 
@@ -142,8 +131,8 @@ describe('a crash while a list is written', () => {
       await days.list();
       await accept('run_b');
       days.goTo('2026-03-01T12:20:00.000Z');
-      days.disturb(diesAt(call, when));
-      await expect(days.list()).rejects.toThrow('died');
+      days.disturb(crashesAt(call, when));
+      await expect(days.list()).rejects.toThrow('crashed');
       days.disturb((_name, run) => run());
       // The runs go on before the next invocation.
       await commitOnce('run_a');

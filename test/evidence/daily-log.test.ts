@@ -11,7 +11,7 @@ import { openEnvelope } from '../../lambdas/evidence/verify/open-envelope.ts';
 import { signingKey, trustedKey } from '../../lambdas/evidence/verify/trusted-keys.ts';
 import { sha256Hex } from '../../lambdas/run/canonical-json.ts';
 import { allOf } from '../fakes/all-of.ts';
-import type { Passage } from '../fakes/passage.ts';
+import { crashesAt, type Passage } from '../fakes/passage.ts';
 import { SeededSigner } from '../fakes/seeded-signer.ts';
 import { LoggedDays } from './logged-days.ts';
 
@@ -108,17 +108,6 @@ describe('closing a day', () => {
   });
 });
 
-/** Crashes at a call, before or after it took effect. */
-const diesAt =
-  (call: number, when: 'before' | 'after'): Passage =>
-  async (_name, run) => {
-    call -= 1;
-    if (call === 0 && when === 'before') throw new Error('died');
-    const result = await run();
-    if (call === 0) throw new Error('died');
-    return result;
-  };
-
 /** The number of calls to rows and bucket that closing these two days takes. */
 const CALLS = 13;
 
@@ -136,13 +125,13 @@ describe('a crash while a day is closed', () => {
         world.goTo('2026-03-03T10:00:00.000Z');
         if (dies) {
           world.disturb(dies);
-          await expect(world.close()).rejects.toThrow('died');
+          await expect(world.close()).rejects.toThrow('crashed');
           world.disturb((_name, run) => run());
         }
         await world.close();
         return world.store.keys().map((key) => [key, String(world.store.peek(key))]);
       };
-      expect(await closed(diesAt(call, when))).toEqual(await closed());
+      expect(await closed(crashesAt(call, when))).toEqual(await closed());
     },
   );
 

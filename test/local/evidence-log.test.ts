@@ -148,18 +148,24 @@ it('failed exports do not delay evidence, and are repeated', async () => {
   expect((await host.run(sealed.runId)).evidence).toEqual(sealed.evidence);
 });
 
+/** Copies the evidence bucket and the published keys, and returns the path of the keys. */
+const copyEvidence = async (folder: string): Promise<string> => {
+  for (const key of await keysIn(evidenceBucket)) {
+    mkdirSync(dirname(join(folder, key)), { recursive: true });
+    writeFileSync(join(folder, key), await stored(evidenceBucket, key));
+  }
+  const keys = join(folder, 'keys.json');
+  writeFileSync(keys, JSON.stringify((await published()).body));
+  return keys;
+};
+
 it('the bundles of each day are logged and signed, and an audit of the bucket finds deleted bundles', async () => {
   const sealedOn = run.evidence?.sealedAt.slice(0, 10) ?? '';
   await host.advance(3 * DAY_MS);
   await host.sweep();
   const copy = temporaryFolder();
   try {
-    for (const key of await keysIn(evidenceBucket)) {
-      mkdirSync(dirname(join(copy.path, key)), { recursive: true });
-      writeFileSync(join(copy.path, key), await stored(evidenceBucket, key));
-    }
-    const keys = join(copy.path, 'keys.json');
-    writeFileSync(keys, JSON.stringify((await published()).body));
+    const keys = await copyEvidence(copy.path);
     const through = daysLater(sealedOn, 1);
     const terms = ['--key', keys, '--through', through, '--tenant', 'acme', '--tenant', 'globex'];
     const audit = () => onTerminal(200, ['evidence', 'audit', copy.path, ...terms]);
@@ -193,9 +199,7 @@ it('the bundles of each day are logged and signed, and an audit of the bucket fi
     const withoutDay = await audit();
     expect(withoutDay.exitCode).toBe(1);
     expect(withoutDay.stdout).toContain(`${sealedOn}  its log`);
-    expect(withoutDay.stdout).toMatch(
-      /accepted\/?.*which is missing with all before it|lists of accepted runs .* missing/,
-    );
+    expect(withoutDay.stdout).toMatch(/follows the list of accepted runs of .*, which is missing with all before it/);
   } finally {
     copy.remove();
   }
@@ -212,12 +216,7 @@ it('a run whose bundle is withheld is named by the audit a day after its deadlin
   await host.sweep();
   const copy = temporaryFolder();
   try {
-    for (const key of await keysIn(evidenceBucket)) {
-      mkdirSync(dirname(join(copy.path, key)), { recursive: true });
-      writeFileSync(join(copy.path, key), await stored(evidenceBucket, key));
-    }
-    const keys = join(copy.path, 'keys.json');
-    writeFileSync(keys, JSON.stringify((await published()).body));
+    const keys = await copyEvidence(copy.path);
     const { createdAt } = await host.run(runId);
     const terms = ['--key', keys, '--through', daysLater(createdAt.slice(0, 10), 1), '--tenant', 'acme'];
     const { exitCode, stdout } = await onTerminal(200, ['evidence', 'audit', copy.path, ...terms]);

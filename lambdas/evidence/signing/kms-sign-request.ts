@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { AwsEnvironment } from '../../entry/environment.ts';
+import { type AwsEnvironment, credentialsOf } from '../../entry/environment.ts';
 import { signedHeaders } from '../../entry/sign-aws-request.ts';
 import type { SigningAlgorithm } from '../environment.ts';
 import type { Signer } from '../evidence-store.ts';
@@ -31,11 +31,7 @@ export class KmsSignRequest implements Pick<Signer, 'sign'> {
     const headers = await signedHeaders({
       service: 'kms',
       region: aws.AWS_REGION,
-      credentials: {
-        accessKeyId: aws.AWS_ACCESS_KEY_ID,
-        secretAccessKey: aws.AWS_SECRET_ACCESS_KEY,
-        ...(aws.AWS_SESSION_TOKEN && { sessionToken: aws.AWS_SESSION_TOKEN }),
-      },
+      credentials: credentialsOf(aws),
       url,
       body,
       headers: { 'content-type': 'application/x-amz-json-1.1', 'x-amz-target': 'TrentService.Sign' },
