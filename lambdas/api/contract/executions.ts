@@ -116,11 +116,9 @@ export type Execution = z.infer<typeof Execution>;
 
 const ExecutionEventEnvelope = z.object({
   event: z.enum(EXECUTION_EVENTS),
-  event_id: z
-    .string()
-    .meta({
-      description: 'The id that the live feed gives this event: the run, the commit, and the number of the event in it',
-    }),
+  event_id: z.string().meta({
+    description: 'The id that the live feed gives this event: the run, the commit, and the number of the event in it',
+  }),
   session_id: z.string(),
   step_number: StepNumber.nullable(),
   timestamp: Timestamp,
