@@ -18,6 +18,7 @@ type Kind = NonNullable<NonNullable<RequestFor<'GET /api/v1/changes'>['query']>[
 const KINDS: Record<Kind, string> = {
   person: 'People',
   automation: 'Automations',
+  configuration: 'Configurations',
   connection: 'Connections',
   credential: 'Credentials',
   policies: 'Policies',

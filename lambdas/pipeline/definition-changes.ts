@@ -22,6 +22,7 @@ export function changeAuthor({ clock, ids }: { clock: Clock; ids: Ids }, actor: 
 export const CHANGE_KINDS = [
   'person',
   'automation',
+  'configuration',
   'connection',
   'credential',
   'policies',

@@ -7,7 +7,8 @@ import type { TenantSettings } from '../run/caps.ts';
 import { CountersignError } from '../run/errors.ts';
 import { WEBHOOK_SOURCES } from '../run/run.ts';
 import { Expression, type PublishedWorkflow } from '../workflow/workflow.ts';
-import type { ChangeAuthor, ConfirmedSave, RecordedChanges } from './definition-changes.ts';
+import type { StoredConfiguration } from './configuration.ts';
+import type { ChangeAuthor, ConfirmedSave, RecordedChanges, SaveOptions } from './definition-changes.ts';
 import type { GenericSource } from './generic-source.ts';
 
 /** Which events of which source start which version of a workflow. */
@@ -98,6 +99,9 @@ export interface Definitions extends RecordedChanges {
   newestWorkflows(tenant: string, page: { after?: string; limit: number }): Promise<PublishedVersion[]>;
   /** The webhook sources of the tenant's own. */
   sources(tenant: string): Promise<GenericSource[]>;
+  /** Where sessions run. */
+  configurations(tenant: string): Promise<StoredConfiguration[]>;
+  configuration(tenant: string, name: string): Promise<StoredConfiguration | undefined>;
   /** The profiles whose lists the tenant has defined. The others have their built-in lists. */
   profiles(tenant: string): Promise<ProfileDefinition[]>;
   connection(tenant: string, name: string): Promise<Connection | undefined>;
@@ -114,6 +118,15 @@ export interface Definitions extends RecordedChanges {
   saveAutomation(tenant: string, automation: Automation, by: ChangeAuthor): Promise<void>;
   saveSource(tenant: string, source: GenericSource, by: ChangeAuthor): Promise<void>;
   deleteSource(tenant: string, name: string, by: ChangeAuthor): Promise<void>;
+  /** With `replaces`: `CONFLICT` if the stored one differs. */
+  saveConfiguration(
+    tenant: string,
+    configuration: StoredConfiguration,
+    by: ChangeAuthor,
+    how?: Pick<SaveOptions, 'replaces'>,
+  ): Promise<void>;
+  /** Deletes the configuration only if nobody has changed it since. */
+  deleteConfiguration(tenant: string, configuration: StoredConfiguration, by: ChangeAuthor): Promise<void>;
   saveProfile(tenant: string, profile: ProfileDefinition, by: ChangeAuthor): Promise<void>;
   saveConnection(tenant: string, connection: Connection, by: ChangeAuthor): Promise<void>;
   /** Deletes the connection only if nobody has changed it since. */

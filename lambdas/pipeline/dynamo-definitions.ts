@@ -13,7 +13,8 @@ import type { Pause } from '../run/dynamo/dynamo-transactions.ts';
 import { isTransient } from '../run/dynamo/dynamo-transactions.ts';
 import { CountersignError } from '../run/errors.ts';
 import type { PublishedWorkflow } from '../workflow/workflow.ts';
-import type { ChangeAuthor, ConfirmedSave } from './definition-changes.ts';
+import type { StoredConfiguration } from './configuration.ts';
+import type { ChangeAuthor, ConfirmedSave, SaveOptions } from './definition-changes.ts';
 import {
   type Automation,
   type Connection,
@@ -141,6 +142,31 @@ export class DynamoDefinitions extends DynamoChanges implements Definitions {
 
   async deleteSource(tenant: string, name: string, by: ChangeAuthor): Promise<void> {
     await this.delete({ tenant, kind: 'webhook_source', name, key: keys.sourceKey(tenant, name), by });
+  }
+
+  configurations(tenant: string): Promise<StoredConfiguration[]> {
+    return this.#list(tenant, keys.CONFIGURATION_PREFIX);
+  }
+
+  configuration(tenant: string, name: string): Promise<StoredConfiguration | undefined> {
+    return this.#rows.get(keys.configurationKey(tenant, name));
+  }
+
+  saveConfiguration(
+    tenant: string,
+    configuration: StoredConfiguration,
+    by: ChangeAuthor,
+    how: Pick<SaveOptions, 'replaces'> = {},
+  ): Promise<void> {
+    const { name } = configuration;
+    const key = keys.configurationKey(tenant, name);
+    return this.save({ tenant, kind: 'configuration', name, key, by }, configuration, how);
+  }
+
+  async deleteConfiguration(tenant: string, configuration: StoredConfiguration, by: ChangeAuthor): Promise<void> {
+    const { name } = configuration;
+    const key = keys.configurationKey(tenant, name);
+    await this.delete({ tenant, kind: 'configuration', name, key, by }, { replaces: configuration });
   }
 
   profiles(tenant: string): Promise<ProfileDefinition[]> {

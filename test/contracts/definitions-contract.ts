@@ -68,6 +68,27 @@ export function describeDefinitionsContract(
       expect(items).toMatchObject([{ name: 'prod-standard', action: 'created', after: lists }]);
     });
 
+    it('stores, replaces and deletes configurations of sessions, each with an entry in the history', async () => {
+      const tenant = newTenant();
+      const session = { provider: 'agent' as const, environment: 'dev' as const, capabilities: ['triage'] };
+      const first = { name: 'triage', session, revision: 1 };
+      const second = { ...first, routing: 'triages issues', revision: 2 };
+      await definitions.saveConfiguration(tenant, first, byTest(), { replaces: null });
+      const outdated = definitions.saveConfiguration(tenant, second, byTest(), { replaces: null });
+      await expect(outdated).rejects.toMatchObject({ code: 'CONFLICT' });
+      await definitions.saveConfiguration(tenant, second, byTest(), { replaces: first });
+      expect(await definitions.configuration(tenant, 'triage')).toEqual(second);
+      expect(await definitions.configurations(tenant)).toEqual([second]);
+      expect(await definitions.configurations(newTenant())).toEqual([]);
+      await expect(definitions.deleteConfiguration(tenant, first, byTest())).rejects.toMatchObject({
+        code: 'CONFLICT',
+      });
+      await definitions.deleteConfiguration(tenant, second, byTest());
+      expect(await definitions.configuration(tenant, 'triage')).toBeUndefined();
+      const { items } = await definitions.changes(tenant, { limit: 5 }, { kind: 'configuration' });
+      expect(items.map(({ action }) => action)).toEqual(['deleted', 'changed', 'created']);
+    });
+
     it('stores every published version of a workflow', async () => {
       const tenant = newTenant();
       const changed = { ...workflow, description: 'better' };

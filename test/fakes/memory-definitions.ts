@@ -1,6 +1,12 @@
 import type { ProfileDefinition } from '../../lambdas/agents/profiles.ts';
 import { issuerKey, type StageIssuer } from '../../lambdas/entry/oidc-issuer.ts';
-import { type ChangeAuthor, type ConfirmedSave, recorded } from '../../lambdas/pipeline/definition-changes.ts';
+import type { StoredConfiguration } from '../../lambdas/pipeline/configuration.ts';
+import {
+  type ChangeAuthor,
+  type ConfirmedSave,
+  recorded,
+  type SaveOptions,
+} from '../../lambdas/pipeline/definition-changes.ts';
 import {
   type Automation,
   type Connection,
@@ -26,6 +32,7 @@ export class MemoryDefinitions extends MemoryChanges implements Definitions {
   readonly #issuers = new MemoryRows<StageIssuer>();
   readonly #automations = new MemoryRows<Automation>();
   readonly #sources = new MemoryRows<GenericSource>();
+  readonly #configurations = new MemoryRows<StoredConfiguration>();
   readonly #profiles = new MemoryRows<ProfileDefinition>();
   readonly #connections = new MemoryRows<Connection>();
   readonly #workflows = new MemoryRows<PublishedVersion>();
@@ -123,6 +130,30 @@ export class MemoryDefinitions extends MemoryChanges implements Definitions {
     const before = recorded(this.#sources.get(tenant, name));
     this.#sources.set(tenant, name, undefined);
     this.record(tenant, { ...by, kind: 'webhook_source', name, action: 'deleted', before, after: null });
+  }
+
+  async configurations(tenant: string): Promise<StoredConfiguration[]> {
+    return this.#configurations.inPartition(tenant);
+  }
+
+  async configuration(tenant: string, name: string): Promise<StoredConfiguration | undefined> {
+    return this.#configurations.get(tenant, name);
+  }
+
+  async saveConfiguration(
+    tenant: string,
+    configuration: StoredConfiguration,
+    by: ChangeAuthor = BY_SETUP,
+    how: Pick<SaveOptions, 'replaces'> = {},
+  ): Promise<void> {
+    const { name } = configuration;
+    this.save(this.#configurations, [tenant, name], configuration, { tenant, kind: 'configuration', name, by }, how);
+  }
+
+  async deleteConfiguration(tenant: string, configuration: StoredConfiguration, by: ChangeAuthor = BY_SETUP) {
+    const { name } = configuration;
+    const deleted = { tenant, kind: 'configuration' as const, name, by };
+    this.delete(this.#configurations, [tenant, name], deleted, { replaces: configuration });
   }
 
   async profiles(tenant: string): Promise<ProfileDefinition[]> {

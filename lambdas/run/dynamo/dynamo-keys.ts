@@ -269,6 +269,11 @@ export const sourceKey = (tenant: string, name: string): Key => ({
   pk: tenantPartition(tenant),
   sk: `${SOURCE_PREFIX}${name}`,
 });
+export const CONFIGURATION_PREFIX = 'CONFIGURATION#';
+export const configurationKey = (tenant: string, name: string): Key => ({
+  pk: tenantPartition(tenant),
+  sk: `${CONFIGURATION_PREFIX}${name}`,
+});
 /** The lists of a profile: which commands may run. */
 export const PROFILE_PREFIX = 'PROFILE#';
 export const profileKey = (tenant: string, name: string): Key => ({
