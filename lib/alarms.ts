@@ -15,7 +15,7 @@ import { type ITopic, Topic } from 'aws-cdk-lib/aws-sns';
 import { EmailSubscription } from 'aws-cdk-lib/aws-sns-subscriptions';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
-import { type MetricName, metricNamespace } from '../lambdas/entry/metrics.ts';
+import { type MetricDefinition, metricNamespace } from '../lambdas/telemetry/metrics.ts';
 import type { NodeFunction } from './node-function.ts';
 import type { StageConfig } from './stage-config.ts';
 import type { WorkQueue } from './work-queue.ts';
@@ -74,7 +74,7 @@ export class Alarms extends Construct {
   }
 
   /** One of our own metrics reached its bound. */
-  above(id: string, bound: number, metricName: MetricName, runbookHeading: string): void {
+  above(id: string, bound: number, { name: metricName }: MetricDefinition, runbookHeading: string): void {
     const metric = new Metric({
       namespace: this.#namespace,
       metricName,
@@ -85,7 +85,7 @@ export class Alarms extends Construct {
   }
 
   /** One of our own metrics counted something. */
-  any(id: string, metricName: MetricName, runbookHeading: string): void {
+  any(id: string, { name: metricName }: MetricDefinition, runbookHeading: string): void {
     const metric = new Metric({
       namespace: this.#namespace,
       metricName,

@@ -10,8 +10,8 @@ import {
   Stats,
 } from 'aws-cdk-lib/aws-cloudwatch';
 import { Construct } from 'constructs';
-import { METRICS, metricNamespace } from '../lambdas/entry/metrics.ts';
 import { TERMINAL_STATUSES } from '../lambdas/run/run.ts';
+import { METRICS, type MetricDefinition, metricNamespace } from '../lambdas/telemetry/metrics.ts';
 import type { Alarms } from './alarms.ts';
 import { NodeFunction } from './node-function.ts';
 import type { StageConfig } from './stage-config.ts';
@@ -76,7 +76,7 @@ export class Dashboard extends Construct {
       ...row(
         [
           'Runs by result',
-          TERMINAL_STATUSES.map((Status) => this.#own(METRICS.runsFinished, 'sum', Status, { Status })),
+          TERMINAL_STATUSES.map((status) => this.#own(METRICS.runDuration, Stats.SAMPLE_COUNT, status, { status })),
         ],
         ['Approvals: waiting', [this.#own(METRICS.approvalsWaiting, 'max', 'waiting')]],
         ['Approvals: became overdue', [this.#own(METRICS.approvalsOverdue, 'sum', 'overdue')]],
@@ -99,7 +99,12 @@ export class Dashboard extends Construct {
     });
   }
 
-  #own(metricName: string, statistic: string, label: string, dimensionsMap: Record<string, string> = {}): Metric {
+  #own(
+    { name: metricName }: MetricDefinition,
+    statistic: string,
+    label: string,
+    dimensionsMap: Record<string, string> = {},
+  ): Metric {
     return new Metric({ namespace: this.#namespace, metricName, statistic, label, dimensionsMap, period: EVERY });
   }
 

@@ -1,8 +1,8 @@
 import { CfnOutput, Stack } from 'aws-cdk-lib';
 import type { Construct } from 'constructs';
 import { LOGGED } from '../lambdas/entry/environment.ts';
-import { METRICS } from '../lambdas/entry/metrics.ts';
 import { WORKER_TIMEOUT_MS } from '../lambdas/run/lease.ts';
+import { METRICS } from '../lambdas/telemetry/metrics.ts';
 import { AccessApi } from './access-api.ts';
 import { AgentApi } from './agent-api.ts';
 import { Alarms } from './alarms.ts';

@@ -1,12 +1,12 @@
 import * as z from 'zod';
 import { systemConnections } from '../connectors/secrets-connections.ts';
 import { readEnvironment } from '../entry/environment.ts';
-import { METRICS } from '../entry/metrics.ts';
 import { functionHandler } from '../entry/middy-handler.ts';
-import { systemMetrics } from '../entry/system.ts';
 import { secretNames } from '../entry/tenant-secrets.ts';
 import { wireRunChanger } from '../run-changes/run-changer.wiring.ts';
 import { SlackCards } from '../slack/card/slack-cards.ts';
+import { counted, METRICS } from '../telemetry/metrics.ts';
+import { systemMetrics } from '../telemetry/system-metrics.ts';
 import { ESCALATION_STAGES, WaitForDecisionEnvironment } from './environment.ts';
 import { waitForDecision } from './wait-for-decision.ts';
 
@@ -37,6 +37,5 @@ const waiter = {
 export const handler = functionHandler<unknown, void>().handler(async (event: unknown) => {
   const waiting = WaitInput.parse(event);
   await waitForDecision(waiter, waiting);
-  if (waiting.escalationStage === 'escalate')
-    metrics.record({ name: METRICS.approvalsOverdue, value: 1, unit: 'Count' });
+  if (waiting.escalationStage === 'escalate') metrics.record(counted(METRICS.approvalsOverdue, {}));
 });

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Logger } from '@aws-lambda-powertools/logger';
 import { loggedError } from './logged-error.ts';
-import { EmbeddedMetrics, type Metrics } from './metrics.ts';
 import type { Clock, Ids, Log } from './ports.ts';
 
 /** The real clock, ids, timers and log. Only entry points use them. */
@@ -27,10 +26,6 @@ export const systemStopwatch = {
     return () => clearTimeout(timer);
   },
 };
-
-/** Writes to stdout directly: Lambda wraps lines of the console, and CloudWatch would not find the metric. */
-export const systemMetrics = (stage: string): Metrics =>
-  new EmbeddedMetrics(stage, systemClock, (line) => process.stdout.write(line));
 
 const logger = new Logger({ serviceName: 'countersign' });
 

@@ -1,6 +1,6 @@
-import { METRICS, type Metrics } from '../entry/metrics.ts';
 import { type Clock, isoNow } from '../entry/ports.ts';
 import type { RunStore } from '../run/run-store.ts';
+import { METRICS, type Metrics, measured } from '../telemetry/metrics.ts';
 import type { Swept } from './sweep.ts';
 
 export interface Gauges {
@@ -24,11 +24,11 @@ export async function recordGauges(
   const { runs, tenants, metrics, clock } = gauges;
   const dueForMs = oldestDueAt === undefined ? 0 : Math.max(0, clock.now() - Date.parse(oldestDueAt));
   if (oldestDueAt !== undefined || !unreadShards) {
-    metrics.record({ name: METRICS.oldestDueSeconds, value: dueForMs / 1000, unit: 'Seconds' });
+    metrics.record(measured(METRICS.oldestDueSeconds, dueForMs / 1000, {}));
   }
   const waiting = await Promise.all(tenants.map((tenant) => runs.countPendingApprovals(tenant)));
   const value = waiting.reduce((sum, each) => sum + each, 0);
-  metrics.record({ name: METRICS.approvalsWaiting, value, unit: 'Count' });
+  metrics.record(measured(METRICS.approvalsWaiting, value, {}));
   const at = isoNow(clock);
   if (!unreadShards) {
     await Promise.all(tenants.map((tenant) => runs.recordSweep(tenant, { at, due: 0, ...found[tenant] })));

@@ -1,10 +1,10 @@
 import type { Context } from 'aws-lambda';
 import { readEnvironment } from '../entry/environment.ts';
 import { functionHandler } from '../entry/middy-handler.ts';
-import { systemMetrics } from '../entry/system.ts';
 import { wireRunChanger } from '../run-changes/run-changer.wiring.ts';
 import { fireSchedule } from '../schedules/fire-schedule.ts';
 import { wireFirer } from '../schedules/firer.wiring.ts';
+import { systemMetrics } from '../telemetry/system-metrics.ts';
 import { SweepEnvironment } from './environment.ts';
 import { recordGauges } from './record-gauges.ts';
 import { type Swept, sweep } from './sweep.ts';

@@ -1,7 +1,6 @@
 import type { AgentHints, AgentRegistry } from '../agents/agent-registry.ts';
 import type { AssignmentSigner } from '../agents/sign-assignment.ts';
 import type { Connections } from '../connectors/connections.ts';
-import type { Metrics } from '../entry/metrics.ts';
 import type { Ids } from '../entry/ports.ts';
 import type { Definitions } from '../pipeline/definitions.ts';
 import type { Environment, Policy } from '../policy/policy.ts';
@@ -10,6 +9,7 @@ import type { IntentReceipt, TouchedState } from '../run/receipt.ts';
 import type { RunningStep } from '../run/step.ts';
 import type { FollowUp } from '../run-changes/commit-run.ts';
 import type { RunChanger } from '../run-changes/run-changer.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
 import type { Expressions } from '../workflow/expressions/expressions.ts';
 import type { Executor } from './5-executor.ts';
 

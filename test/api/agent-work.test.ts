@@ -7,8 +7,8 @@ import { handleAgentEnrol } from '../../lambdas/api/agents/agent-enrol.ts';
 import { type AgentWorkPorts, handleAgentWork } from '../../lambdas/api/agents/agent-work.ts';
 import { agentEnrolRoutes, agentWorkRoutes } from '../../lambdas/api/contract/agents.ts';
 import type { RouteDefinition } from '../../lambdas/api/contract/route.ts';
-import type { Measurement } from '../../lambdas/entry/metrics.ts';
 import { isoNow } from '../../lambdas/entry/ports.ts';
+import type { Measurement } from '../../lambdas/telemetry/metrics.ts';
 import { CountingIds } from '../fakes/counting-ids.ts';
 import { MemoryAgentChanges } from '../fakes/memory-agent-changes.ts';
 import { MemoryOutput, MemoryOutputArchive } from '../fakes/memory-output.ts';
@@ -42,7 +42,7 @@ beforeEach(async () => {
   });
   archive = new MemoryOutputArchive();
   measured = [];
-  const metrics = { record: (measurement: Measurement) => measured.push(measurement) };
+  const metrics = { record: (...all: Measurement[]) => measured.push(...all) };
   ports = { ...shop.worker, agents: shop.runs.agents, output, archive, metrics };
   agent = await enrolled('one');
 });
@@ -148,10 +148,10 @@ describe('a command, over the agent API', () => {
     const used = { id: 'db', source: 'vault', audit_id: null, ttl_seconds: 60, revoked: true, fetch_ms: 250 };
     await sync([], agent, {}, { violations: [{ assignment_id: 'run_9.0.1', rule: 'allow-list' }] });
     await complete(statement, { violations: ['network'], credentials_used: [used] });
-    expect(measured.filter(({ name }) => name === 'sandbox_policy_violations_total')).toHaveLength(2);
+    expect(measured.filter(({ metric }) => metric.name === 'sandbox_policy_violations_total')).toHaveLength(2);
     expect(measured).toContainEqual(
       expect.objectContaining({
-        name: 'credential_fetch_duration_seconds',
+        metric: expect.objectContaining({ name: 'credential_fetch_duration_seconds' }),
         value: 0.25,
         dimensions: { source: 'vault' },
       }),

@@ -3,11 +3,11 @@ import {
   APPROVAL_TASK_STATE,
   EXECUTION_EVENTS,
   executionEventsOf,
-  SESSION_STATE,
   STEP_STATE,
 } from '../../lambdas/api/runs/execution-vocabulary.ts';
 import { type Waiting, waitForDecision } from '../../lambdas/approval/wait-for-decision.ts';
 import type { CommitEvent } from '../../lambdas/run/events/events.ts';
+import { SESSION_STATE } from '../../lambdas/run/session-state.ts';
 import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
 import { ALLOWED } from '../fakes/fake-policy.ts';
 import { ASSIGN, GovernedWorkshop } from '../worker/governed-workshop.ts';

@@ -141,15 +141,15 @@ it('Object Lock protects a sealed version also from a caller who may delete obje
 it('a finished run is counted by its result, and the sweeper shows what is due and what waits', async () => {
   await host.sweep();
   const { body } = await host.request<{
-    metrics: { name: string; namespace: string; dimensions: object; sum: number }[];
+    metrics: { name: string; namespace: string; dimensions: object; sum: number; count: number }[];
   }>('GET', '/_local/metrics');
   expect(body.metrics).toEqual(
     expect.arrayContaining([
       expect.objectContaining({
         namespace: 'Countersign/local',
-        name: 'RunsFinished',
-        dimensions: { Status: 'succeeded' },
-        sum: 1,
+        name: 'gwi_run_duration_seconds',
+        dimensions: { status: 'succeeded' },
+        count: 1,
       }),
       expect.objectContaining({ name: 'OldestDueSeconds', dimensions: {} }),
       expect.objectContaining({ name: 'ApprovalsWaiting', dimensions: {}, sum: 0 }),

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { EmbeddedMetrics } from '../../lambdas/entry/metrics.ts';
 import { recordGauges } from '../../lambdas/sweep/record-gauges.ts';
 import type { Swept } from '../../lambdas/sweep/sweep.ts';
+import { EmbeddedMetrics } from '../../lambdas/telemetry/embedded-metrics.ts';
 import { Metrics as CollectedMetrics } from '../../local/lambda/metrics.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
 import { MemoryRunStore } from '../fakes/memory-run-store.ts';

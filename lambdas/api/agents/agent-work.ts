@@ -2,8 +2,8 @@ import type { Assignment } from '../../agents/assignment.ts';
 import { redactArrived } from '../../agents/redact-arrived.ts';
 import { type ArchivePorts, appendOutput, finishOutput } from '../../agents/store-output.ts';
 import { type HttpEvent, type HttpResponse, Problem } from '../../entry/http.ts';
-import { METRICS, type Metrics } from '../../entry/metrics.ts';
 import { isoNow } from '../../entry/ports.ts';
+import { counted, METRICS, type Metrics, measured } from '../../telemetry/metrics.ts';
 import { acknowledgeAssignment } from '../../worker/agent/acknowledge-assignment.ts';
 import { type AgentPorts, assignmentOf } from '../../worker/agent/agent-ports.ts';
 import { completeAssignment } from '../../worker/agent/complete-assignment.ts';
@@ -76,14 +76,13 @@ async function storedOutput(
 
 interface Reported {
   violations: readonly string[];
-  credentials_used: readonly { source: string; fetch_ms: number }[];
+  credentials_used: readonly { source: 'vault' | 'secrets_manager'; fetch_ms: number }[];
 }
 
 function recordMetrics(ports: AgentWorkPorts, { violations, credentials_used }: Reported): void {
   for (const rule of violations) countViolation(ports, rule);
   for (const { source, fetch_ms } of credentials_used) {
-    const measured = { value: fetch_ms / 1000, unit: 'Seconds' as const, dimensions: { source } };
-    ports.metrics.record({ name: METRICS.credentialFetch, ...measured });
+    ports.metrics.record(measured(METRICS.credentialFetch, fetch_ms / 1000, { source }));
   }
 }
 
@@ -94,5 +93,5 @@ function countViolation(
 ): void {
   const { tenant, agentId } = caller?.agent ?? {};
   log.warn('a command violated its profile', { rule, tenant, agentId });
-  metrics.record({ name: METRICS.profileViolations, value: 1, unit: 'Count' });
+  metrics.record(counted(METRICS.profileViolations, {}));
 }

@@ -1,8 +1,9 @@
 import * as z from 'zod';
 import { ProfileName } from '../../agents/protocol.ts';
 import type { ProposedAction } from '../../policy/policy.ts';
+import { SESSION_STATE } from '../../run/session-state.ts';
 import { VALIDATION_MODES } from '../../run/validation-mode.ts';
-import { APPROVAL_TASK_STATE, EXECUTION_EVENTS, SESSION_STATE, STEP_STATE } from '../runs/execution-vocabulary.ts';
+import { APPROVAL_TASK_STATE, EXECUTION_EVENTS, STEP_STATE } from '../runs/execution-vocabulary.ts';
 import { route } from './route.ts';
 import { JsonValue, json, large, PAGE_MAX, RecordedError, runParams, Timestamp } from './schemas.ts';
 import { SUBJECT_MAX_CHARACTERS } from './start.ts';

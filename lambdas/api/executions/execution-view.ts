@@ -1,9 +1,10 @@
 import type { Approval } from '../../run/approval.ts';
 import type { Receipt } from '../../run/receipt.ts';
 import { isTerminal, type Run } from '../../run/run.ts';
+import { SESSION_STATE } from '../../run/session-state.ts';
 import type { ApprovalTask, Execution } from '../contract/executions.ts';
 import type { Step as StepView } from '../contract/runs.ts';
-import { APPROVAL_TASK_STATE, SESSION_STATE, STEP_STATE } from '../runs/execution-vocabulary.ts';
+import { APPROVAL_TASK_STATE, STEP_STATE } from '../runs/execution-vocabulary.ts';
 import type { StepPage } from '../runs/run-steps.ts';
 
 export const stepNumberOf = ({ index }: { index: number }): number => index + 1;

@@ -3,6 +3,7 @@ import type { Ids } from '../../entry/ports.ts';
 import type { Definitions } from '../../pipeline/definitions.ts';
 import { CountersignError } from '../../run/errors.ts';
 import { isTerminal, type Run } from '../../run/run.ts';
+import { SESSION_STATE } from '../../run/session-state.ts';
 import { type AcceptedRules, acceptBrokenRules } from '../../run-changes/accept-broken-rules.ts';
 import { assignRun, releaseRun } from '../../run-changes/assign-run.ts';
 import { type Command, controlRun } from '../../run-changes/control-run.ts';
@@ -15,7 +16,6 @@ import { outboxRoutes } from '../contract/operations.ts';
 import { caseRoutes, controlRoutes, type RunSummary } from '../contract/runs.ts';
 import { outboxHandlers } from '../operations/outbox.ts';
 import { router } from '../router.ts';
-import { SESSION_STATE } from './execution-vocabulary.ts';
 import { runSummary } from './run-views.ts';
 
 /** Changes runs. `ids` names the run that undoes the writes of an ended run. */

@@ -26,23 +26,6 @@ export const EXECUTION_EVENTS = [
 ] as const;
 export type ExecutionEvent = (typeof EXECUTION_EVENTS)[number];
 
-export const SESSION_STATE = {
-  queued: 'queued',
-  enriching: 'queued',
-  ready: 'assigning_worker',
-  running: 'executing',
-  failed_retryable: 'executing',
-  waiting_external: 'executing',
-  waiting_approval: 'waiting_for_approval',
-  paused: 'paused',
-  rolling_back: 'rollback',
-  succeeded: 'completed',
-  failed_terminal: 'failed',
-  needs_human: 'failed',
-  timed_out: 'failed',
-  canceled: 'cancelled',
-} as const satisfies Record<RunStatus, string>;
-
 export const STEP_STATE = {
   pending: 'pending',
   waiting_approval: 'awaiting_approval',

@@ -8,12 +8,13 @@ import { redactArrived } from '../../agents/redact-arrived.ts';
 import { S3OutputArchive } from '../../agents/s3-output-archive.ts';
 import { storeOutput } from '../../agents/store-output.ts';
 import { readEnvironment } from '../../entry/environment.ts';
-import { METRICS } from '../../entry/metrics.ts';
 import { functionHandler } from '../../entry/middy-handler.ts';
 import { processBatch } from '../../entry/sqs-batch.ts';
-import { systemClock, systemLog, systemMetrics, systemPause } from '../../entry/system.ts';
+import { systemClock, systemLog, systemPause } from '../../entry/system.ts';
 import { DynamoRunStore } from '../../run/dynamo/dynamo-run-store.ts';
 import { awaitsResolution } from '../../run/ended-run.ts';
+import { METRICS, measured } from '../../telemetry/metrics.ts';
+import { systemMetrics } from '../../telemetry/system-metrics.ts';
 import { sealAddendum } from '../addendum/seal-addendum.ts';
 import { SealEnvironment } from '../environment.ts';
 import { exportSealedRun } from '../export/export-run.ts';
@@ -75,7 +76,7 @@ async function seal(message: z.infer<typeof SealMessage>): Promise<void> {
     await sealer.runs.expireRun(run.tenant, run.runId, afterSeconds);
   }
   if (run && message.kind === 'seal_evidence')
-    metrics.record({ name: METRICS.runsFinished, value: 1, unit: 'Count', dimensions: { Status: run.status } });
+    metrics.record(measured(METRICS.runDuration, run.durationMs / 1000, { status: run.status }));
 }
 
 export const handler = functionHandler<SQSEvent, SQSBatchResponse>().handler((event: SQSEvent) =>

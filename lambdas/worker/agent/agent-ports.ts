@@ -4,9 +4,9 @@ import { changeAgent } from '../../agents/agent-lifecycle.ts';
 import type { AgentRegistry } from '../../agents/agent-registry.ts';
 import type { AgentCaller } from '../../agents/agent-requests.ts';
 import { type Assignment, placeOf } from '../../agents/assignment.ts';
-import type { Metrics } from '../../entry/metrics.ts';
 import { isoNow } from '../../entry/ports.ts';
 import { CountersignError } from '../../run/errors.ts';
+import type { Metrics } from '../../telemetry/metrics.ts';
 import type { Reporter } from '../6-report-outcome.ts';
 
 /** The ports of the requests that agents send: sync-agent.ts, acknowledge-assignment.ts, complete-assignment.ts. */
