@@ -13,10 +13,11 @@ import { RunChangerEnvironment } from '../lambdas/run-changes/environment.ts';
 import { allowStarts } from './allow-starts.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
 import type { EvidenceBucket } from './evidence/evidence-bucket.ts';
-import type { CountersignHttpApi } from './http-api.ts';
+import { apiFunctionName, type CountersignHttpApi } from './http-api.ts';
 import type { ListCursors } from './list-cursors.ts';
 import { NodeFunction, seconds } from './node-function.ts';
 import type { RunTable } from './run-table.ts';
+import type { StageConfig } from './stage-config.ts';
 import { RECEIVES_BEFORE_DEAD_LETTER, type WorkQueue } from './work-queue.ts';
 import type { Worker } from './worker.ts';
 
@@ -26,6 +27,7 @@ const BULK_TIMEOUT = seconds(25);
 
 interface ApiProps {
   bundles: FunctionBundles;
+  config: StageConfig;
   httpApi: CountersignHttpApi;
   cursors: ListCursors;
   runTable: RunTable;
@@ -170,9 +172,10 @@ export class Api extends Construct {
     httpApi.serve('deadLetters', redrive);
   }
 
-  #health({ bundles, httpApi }: ApiProps): void {
+  #health({ bundles, config, httpApi }: ApiProps): void {
     const health = new NodeFunction(this, 'Health', {
       bundles,
+      name: apiFunctionName(config, 'health'),
       entry: 'api/operations/health',
       description: 'Responds if requests reach the stage, and says how to sign in',
       schema: SignInEnvironment,

@@ -1,13 +1,13 @@
-import { Duration, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib';
-import { type CfnRoute, type CfnStage, HttpApi, HttpMethod, type HttpRoute } from 'aws-cdk-lib/aws-apigatewayv2';
-import { HttpLambdaAuthorizer, HttpLambdaResponseType } from 'aws-cdk-lib/aws-apigatewayv2-authorizers';
+import { Lazy, RemovalPolicy, Stack } from 'aws-cdk-lib';
+import { type CfnApi, type CfnStage, HttpApi } from 'aws-cdk-lib/aws-apigatewayv2';
 import { LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
 import { type FunctionGroup, routesOf } from '../lambdas/api/contract/index.ts';
 import { AuthorizerEnvironment } from '../lambdas/api/environment.ts';
 import { OWN_URL } from '../lambdas/entry/oidc-issuer.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
-import { InvokeIntegration, InvokeRole } from './invoke-role.ts';
+import { apiDefinition } from './http-api-definition.ts';
+import { InvokeRole } from './invoke-role.ts';
 import type { ListCursors } from './list-cursors.ts';
 import { NodeFunction, seconds } from './node-function.ts';
 import type { RunTable } from './run-table.ts';
@@ -26,8 +26,6 @@ const THROTTLED: Partial<Record<FunctionGroup, { rate: number; burst: number }>>
   agentWork: { rate: 300, burst: 600 },
 };
 const AUTHORIZER_TIMEOUT = seconds(10);
-/** Nothing is cached: a deleted or demoted person loses their rights with the next request. */
-const AUTHORIZATION_CACHED = Duration.seconds(0);
 
 const ACCESS_LOG_FORMAT = JSON.stringify({
   requestId: '$context.requestId',
@@ -38,11 +36,8 @@ const ACCESS_LOG_FORMAT = JSON.stringify({
   latencyMs: '$context.responseLatency',
 });
 
-/** Why routes without an API key are safe, for cdk-nag. */
-const WITHOUT_KEY = {
-  signed: 'The sender signs the request with a secret of the tenant or its own key; the function verifies it first.',
-  public: 'The response is public: it contains nothing of any tenant.',
-};
+/** Names a function that knows the URL of the API: `invokedArn` says why. */
+export const apiFunctionName = ({ stage }: StageConfig, name: string): string => `countersign-${stage}-${name}`;
 
 interface HttpApiProps {
   bundles: FunctionBundles;
@@ -57,10 +52,10 @@ export class CountersignHttpApi extends Construct {
   readonly api: HttpApi;
   /** For environments: the issuers of the stage as JSON. */
   readonly issuers: string;
-  readonly #authorizer: HttpLambdaAuthorizer;
   /** API Gateway invokes the functions of the live feed with it, too. */
   readonly invokeRole: InvokeRole;
   readonly #stage: CfnStage;
+  readonly #served = new Map<FunctionGroup, NodeFunction>();
 
   constructor(scope: Construct, id: string, { bundles, config, runTable, cursors }: HttpApiProps) {
     super(scope, id);
@@ -80,6 +75,7 @@ export class CountersignHttpApi extends Construct {
     };
     const authorize = new NodeFunction(cursors, 'Authorize', {
       bundles,
+      name: apiFunctionName(config, 'authorizer'),
       entry: 'api/authorizer/authorizer',
       description: 'Finds the caller of an API key or a token',
       schema: AuthorizerEnvironment,
@@ -100,42 +96,31 @@ export class CountersignHttpApi extends Construct {
     runTable.allow(authorize, ['PutItem'], ['KEYS']);
     this.invokeRole = new InvokeRole(scope, 'HttpApiInvokeRole');
     this.invokeRole.allow(authorize);
-    // Earlier stacks have an authorizer "ApiKey" with an identity source. An update with an empty list may leave it as it
-    // is, so a new authorizer replaces it.
-    this.#authorizer = new HttpLambdaAuthorizer('Caller', authorize, {
-      responseTypes: [HttpLambdaResponseType.SIMPLE],
-      role: this.invokeRole,
-      // With an identity source, API Gateway would refuse requests without that header: a caller has a key or a token.
-      identitySource: [],
-      resultsCacheTtl: AUTHORIZATION_CACHED,
-    });
+    this.#defineApi(config, authorize);
+  }
+
+  /** Adds the routes of a function. */
+  serve(group: FunctionGroup, handler: NodeFunction): void {
+    this.invokeRole.allow(handler);
+    this.#served.set(group, handler);
+    const throttled = THROTTLED[group];
+    if (!throttled) return;
+    const settings = { ThrottlingRateLimit: throttled.rate, ThrottlingBurstLimit: throttled.burst };
+    const ofRoutes = routesOf(group).map(({ method, path }) => [`${method} ${path}`, settings]);
+    this.#stage.routeSettings = { ...(this.#stage.routeSettings as object), ...Object.fromEntries(ofRoutes) };
   }
 
   /**
-   * Creates the routes of a function. They share one integration, so that each further route costs one CloudFormation
-   * resource.
+   * The API is one resource with an OpenAPI definition: routes, integrations and the authorizer as resources of their own
+   * would be a third of the 500 that a template can have.
    */
-  serve(group: FunctionGroup, handler: NodeFunction): void {
-    const integration = new InvokeIntegration(`${group}Integration`, handler, this.invokeRole);
-    for (const { method, path, right } of routesOf(group)) {
-      const withoutKey = right === 'public' || right === 'signed' ? WITHOUT_KEY[right] : undefined;
-      const created = this.api.addRoutes({
-        path,
-        methods: [HttpMethod[method]],
-        integration,
-        ...(withoutKey === undefined && { authorizer: this.#authorizer }),
-      });
-      const throttled = THROTTLED[group];
-      if (throttled) this.#throttle(`${method} ${path}`, created, throttled);
-      if (withoutKey === undefined) continue;
-      for (const route of created) Validations.of(route).acknowledge({ id: 'AwsSolutions-APIG4', reason: withoutKey });
-    }
-  }
-
-  /** API Gateway refuses settings of a route that does not exist yet, so the stage comes after the route. */
-  #throttle(routeKey: string, routes: readonly HttpRoute[], { rate, burst }: { rate: number; burst: number }): void {
-    const settings = { ThrottlingRateLimit: rate, ThrottlingBurstLimit: burst };
-    this.#stage.routeSettings = { ...(this.#stage.routeSettings as object), [routeKey]: settings };
-    for (const route of routes) this.#stage.addResourceDependency(route.node.defaultChild as CfnRoute);
+  #defineApi(config: StageConfig, authorize: NodeFunction): void {
+    const api = this.api.node.defaultChild as CfnApi;
+    // Both follow from the definition.
+    api.name = undefined;
+    api.protocolType = undefined;
+    const title = `countersign-${config.stage}`;
+    const roleArn = this.invokeRole.roleArn;
+    api.body = Lazy.any({ produce: () => apiDefinition({ title, roleArn, authorize, served: this.#served }) });
   }
 }

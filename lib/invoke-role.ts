@@ -1,10 +1,5 @@
 import { Stack } from 'aws-cdk-lib';
 import {
-  HttpIntegrationType,
-  HttpRouteIntegration,
-  type HttpRouteIntegrationConfig,
-  IntegrationCredentials,
-  PayloadFormatVersion,
   WebSocketIntegrationType,
   WebSocketRouteIntegration,
   type WebSocketRouteIntegrationConfig,
@@ -24,31 +19,15 @@ export class InvokeRole extends InlineRole {
   }
 
   allow(handler: NodeFunction): void {
-    const resources = [handler.functionArn];
+    const resources = [handler.invokedArn];
     this.addToPrincipalPolicy(new PolicyStatement({ actions: ['lambda:InvokeFunction'], resources }));
   }
 }
 
-/** Passes the requests of a route to a function, which API Gateway invokes with the role. */
-export class InvokeIntegration extends HttpRouteIntegration {
-  readonly #handler: NodeFunction;
-  readonly #role: InvokeRole;
-
-  constructor(id: string, handler: NodeFunction, role: InvokeRole) {
-    super(id);
-    this.#handler = handler;
-    this.#role = role;
-    role.allow(handler);
-  }
-
-  bind(): HttpRouteIntegrationConfig {
-    return {
-      type: HttpIntegrationType.AWS_PROXY,
-      uri: this.#handler.functionArn,
-      payloadFormatVersion: PayloadFormatVersion.VERSION_2_0,
-      credentials: IntegrationCredentials.fromRole(this.#role),
-    };
-  }
+/** The address at which API Gateway invokes a function. */
+export function invocationUri(handler: NodeFunction): string {
+  const { partition, region } = Stack.of(handler);
+  return `arn:${partition}:apigateway:${region}:lambda:path/2015-03-31/functions/${handler.invokedArn}/invocations`;
 }
 
 /** Passes what happens on the connections of a WebSocket API to a function, which API Gateway invokes with the role. */
@@ -64,10 +43,9 @@ export class InvokeSocketIntegration extends WebSocketRouteIntegration {
   }
 
   bind(): WebSocketRouteIntegrationConfig {
-    const { partition, region } = Stack.of(this.#handler);
     return {
       type: WebSocketIntegrationType.AWS_PROXY,
-      uri: `arn:${partition}:apigateway:${region}:lambda:path/2015-03-31/functions/${this.#handler.functionArn}/invocations`,
+      uri: invocationUri(this.#handler),
       credentialsRole: this.#role,
     };
   }

@@ -51,7 +51,10 @@ export class LiveFeed extends Construct {
   constructor(scope: Construct, id: string, { bundles, runTable, httpApi, stepQueue }: LiveFeedProps) {
     super(scope, id);
     this.#runTable = runTable;
-    this.#api = new WebSocketApi(this, 'Api', { description: 'Live feed: events of runs, and hints for agents' });
+    this.#api = new WebSocketApi(this, 'Api', {
+      apiName: `${Stack.of(this).stackName}-live`,
+      description: 'Live feed: events of runs, and hints for agents',
+    });
     const stage = new WebSocketStage(this, 'Stage', {
       webSocketApi: this.#api,
       stageName: STAGE_NAME,

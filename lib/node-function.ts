@@ -1,4 +1,4 @@
-import { Duration, RemovalPolicy, Stack } from 'aws-cdk-lib';
+import { ArnFormat, Duration, RemovalPolicy, Stack } from 'aws-cdk-lib';
 import {
   type AddToPrincipalPolicyResult,
   PolicyDocument,
@@ -24,7 +24,7 @@ const MEMORY_MIB = 512;
 
 export interface NodeFunctionProps<Schema extends z.ZodObject> {
   bundles: FunctionBundles;
-  /** Only for functions that people invoke: they need to know the name. */
+  /** Only for functions that people invoke, and for those that the HTTP API invokes and that know its URL. */
   name?: string;
   /** The entry point in lambdas/ without its ending: `intake/github`. */
   entry: string;
@@ -45,6 +45,12 @@ export interface NodeFunctionProps<Schema extends z.ZodObject> {
 
 /** The only construct for functions: each has its own role without default permissions, and its own log group. */
 export class NodeFunction<Schema extends z.ZodObject = z.ZodObject> extends LambdaFunction {
+  /**
+   * For who invokes it. The ARN of a function with a name contains no reference to the function: the definition of the
+   * HTTP API contains it, and a function that knows the URL of that API would otherwise depend on itself.
+   */
+  readonly invokedArn: string;
+
   constructor(scope: Construct, id: string, props: NodeFunctionProps<Schema>) {
     const logGroup = props.logGroup ?? newLogGroup(scope, `${id}Log`);
     const role = new InlineRole(scope, `${id}Role`, {
@@ -69,6 +75,15 @@ export class NodeFunction<Schema extends z.ZodObject = z.ZodObject> extends Lamb
       ...(props.sendsToItself && { recursiveLoop: RecursiveLoop.ALLOW }),
     });
     this.allow(['logs:CreateLogStream', 'logs:PutLogEvents'], [logGroup.logGroupArn]);
+    const { name: resourceName } = props;
+    this.invokedArn = resourceName
+      ? Stack.of(this).formatArn({
+          service: 'lambda',
+          resource: 'function',
+          resourceName,
+          arnFormat: ArnFormat.COLON_RESOURCE_NAME,
+        })
+      : this.functionArn;
   }
 
   allow(actions: string[], resources: string[], conditions?: Record<string, Record<string, string[]>>): void {

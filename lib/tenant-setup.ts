@@ -9,7 +9,7 @@ import {
   credentialsFunctionName,
 } from '../lambdas/setup/environment.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
-import type { CountersignHttpApi } from './http-api.ts';
+import { apiFunctionName, type CountersignHttpApi } from './http-api.ts';
 import type { ListCursors } from './list-cursors.ts';
 import { NodeFunction, seconds } from './node-function.ts';
 import type { RunTable } from './run-table.ts';
@@ -78,6 +78,7 @@ export class TenantSetup extends Construct {
 
     const api = new NodeFunction(this, 'Api', {
       bundles,
+      name: apiFunctionName(config, 'setup'),
       entry: 'api/setup/setup',
       description: 'Changes and returns connections and settings',
       schema: SetupEnvironment,

@@ -6,7 +6,7 @@ import type { Iam } from '../iam/iam.ts';
 import type { ResolvedStack } from '../template/template.ts';
 import { HttpAuthorizer } from './http-authorizer.ts';
 import { type HttpReply, type HttpRequest, httpReply, httpRequest, messageReply, proxyEvent } from './http-events.ts';
-import { type HttpRoute, httpRoutes, matchRoute, type RouteMatch } from './http-routes.ts';
+import { apiDefinitions, type HttpRoute, httpRoutes, matchRoute, type RouteMatch } from './http-routes.ts';
 
 interface HttpApiOptions {
   stack: ResolvedStack;
@@ -27,11 +27,12 @@ export class HttpApi {
 
   constructor(options: HttpApiOptions) {
     this.#options = options;
-    this.#routes = httpRoutes(options.stack);
-    const used = new Set(this.#routes.map((route) => route.authorizerId));
-    const authorizers = options.stack.ofType('AWS::ApiGatewayV2::Authorizer').filter(({ ref }) => used.has(ref));
+    const apis = apiDefinitions(options.stack);
+    this.#routes = apis.flatMap(httpRoutes);
     this.#authorizers = new Map(
-      authorizers.map((resource) => [resource.ref, new HttpAuthorizer(resource, options.invoke)]),
+      apis.flatMap(({ authorizers }) =>
+        Object.entries(authorizers).map(([id, defined]) => [id, new HttpAuthorizer(id, defined, options.invoke)]),
+      ),
     );
   }
 

@@ -1,5 +1,4 @@
 import type { InvokeFunction } from '../aws/aws.ts';
-import type { ResolvedResource } from '../template/template.ts';
 import { authorizerEvent, type HttpRequest } from './http-events.ts';
 import { functionArnOf, optionalText, type RouteMatch } from './http-routes.ts';
 
@@ -9,10 +8,10 @@ export type Authorization =
   | { kind: 'forbidden' };
 
 const SUPPORTED: Record<string, unknown> = {
-  AuthorizerType: 'REQUEST',
-  AuthorizerPayloadFormatVersion: '2.0',
-  AuthorizerResultTtlInSeconds: 0,
-  EnableSimpleResponses: true,
+  type: 'request',
+  authorizerPayloadFormatVersion: '2.0',
+  authorizerResultTtlInSeconds: 0,
+  enableSimpleResponses: true,
 };
 
 /** A Lambda authorizer of an HTTP API: simple responses, no cache. */
@@ -22,20 +21,20 @@ export class HttpAuthorizer {
   readonly roleArn: string | undefined;
   /** Names of headers. */
   readonly #identitySources: string[];
-  readonly #logicalId: string;
   readonly #invoke: InvokeFunction;
 
-  constructor({ properties, logicalId, ref }: ResolvedResource, invoke: InvokeFunction) {
+  /** The id is the name of its security scheme; `defined` is what API Gateway reads of it. */
+  constructor(id: string, defined: Record<string, unknown>, invoke: InvokeFunction) {
     for (const [name, value] of Object.entries(SUPPORTED)) {
-      if (properties[name] !== value) {
-        throw new Error(`${logicalId}: the local host supports only authorizers with ${name} ${value}`);
+      if (defined[name] !== value) {
+        throw new Error(`${id}: the local host supports only authorizers with ${name} ${value}`);
       }
     }
-    this.id = ref;
-    this.functionArn = functionArnOf(String(properties.AuthorizerUri));
-    this.roleArn = optionalText(properties.AuthorizerCredentialsArn);
-    this.#logicalId = logicalId;
-    this.#identitySources = [properties.IdentitySource ?? []].flat().map((source) => headerName(String(source)));
+    this.id = id;
+    this.functionArn = functionArnOf(String(defined.authorizerUri));
+    this.roleArn = optionalText(defined.authorizerCredentials);
+    const sources = optionalText(defined.identitySource)?.split(',') ?? [];
+    this.#identitySources = sources.map((source) => headerName(source.trim()));
     this.#invoke = invoke;
   }
 
@@ -45,7 +44,7 @@ export class HttpAuthorizer {
     if (identity.length < this.#identitySources.length) return { kind: 'unauthorized' };
     const result = await this.#invoke(this.functionArn, authorizerEvent(request, match, identity, routeArn));
     const { isAuthorized, context } = (result ?? {}) as Record<string, unknown>;
-    if (typeof isAuthorized !== 'boolean') throw new Error(`${this.#logicalId} returned no isAuthorized`);
+    if (typeof isAuthorized !== 'boolean') throw new Error(`${this.id} returned no isAuthorized`);
     return isAuthorized
       ? { kind: 'allowed', context: (context ?? {}) as Record<string, unknown> }
       : { kind: 'forbidden' };

@@ -1,4 +1,4 @@
-import type { ResolvedResource, ResolvedStack } from '../template/template.ts';
+import type { ResolvedStack } from '../template/template.ts';
 
 export interface HttpRoute {
   apiId: string;
@@ -21,47 +21,84 @@ export interface RouteMatch {
 /** How long an HTTP API waits for an integration, at most. */
 const LONGEST_INTEGRATION_MS = 30_000;
 
-/** The routes of the template's HTTP APIs. What the local host would run differently from AWS is refused by name. */
-export function httpRoutes(stack: ResolvedStack): HttpRoute[] {
-  const apis = stack.ofType('AWS::ApiGatewayV2::Api').filter(({ properties }) => properties.ProtocolType === 'HTTP');
-  const integrations = new Map(stack.ofType('AWS::ApiGatewayV2::Integration').map((each) => [each.ref, each]));
-  return stack
-    .ofType('AWS::ApiGatewayV2::Route')
-    .filter(({ properties }) => apis.some((api) => api.ref === properties.ApiId))
-    .map((route) => {
-      const target = String(route.properties.Target).replace('integrations/', '');
-      return parseRoute(route, integrations.get(target)?.properties ?? {});
-    });
+type Fields = Record<string, unknown>;
+
+/** The OpenAPI definition of an HTTP API, as far as API Gateway reads it. */
+export interface ApiDefinition {
+  logicalId: string;
+  apiId: string;
+  paths: Record<string, Fields>;
+  integrations: Record<string, Fields>;
+  /** By name: the extension of each security scheme. */
+  authorizers: Record<string, Fields>;
 }
 
-function parseRoute({ logicalId, properties }: ResolvedResource, integration: Record<string, unknown>): HttpRoute {
-  if (integration.IntegrationType !== 'AWS_PROXY' || integration.PayloadFormatVersion !== '2.0') {
-    throw new Error(`${logicalId}: the local host supports only AWS_PROXY integrations with payload format 2.0`);
+/** The HTTP APIs of the template. */
+export function apiDefinitions(stack: ResolvedStack): ApiDefinition[] {
+  const apis = stack
+    .ofType('AWS::ApiGatewayV2::Api')
+    .filter(({ properties }) => properties.ProtocolType !== 'WEBSOCKET');
+  return apis.map(({ logicalId, ref: apiId, properties }) => {
+    if (!properties.Body) throw new Error(`${logicalId}: the local host supports only HTTP APIs with an OpenAPI Body`);
+    const { paths = {}, components = {} } = properties.Body as {
+      paths?: Record<string, Fields>;
+      components?: Record<string, Record<string, Fields>>;
+    };
+    const schemes = Object.entries(components.securitySchemes ?? {}).map(([name, scheme]) => [
+      name,
+      scheme['x-amazon-apigateway-authorizer'] as Fields,
+    ]);
+    const integrations = components['x-amazon-apigateway-integrations'] ?? {};
+    return { logicalId, apiId, paths, integrations, authorizers: Object.fromEntries(schemes) };
+  });
+}
+
+/** The routes of an API. What the local host would run differently from AWS is refused by name. */
+export function httpRoutes(api: ApiDefinition): HttpRoute[] {
+  return Object.entries(api.paths).flatMap(([path, { parameters: _names, ...operations }]) =>
+    Object.entries(operations).map(([method, operation]) => parseRoute(api, method, path, operation as Fields)),
+  );
+}
+
+const METHODS = ['get', 'post', 'put', 'delete', 'patch', 'head', 'options'];
+
+function parseRoute(api: ApiDefinition, method: string, path: string, operation: Fields): HttpRoute {
+  const routeKey = `${method.toUpperCase()} ${path}`;
+  if (!METHODS.includes(method) || !path.startsWith('/') || path.includes('+}')) {
+    throw new Error(`${api.logicalId}: the local host does not support the route key ${routeKey}`);
   }
-  const authorization = String(properties.AuthorizationType ?? 'NONE');
-  if (!['NONE', 'CUSTOM'].includes(authorization)) {
-    throw new Error(`${logicalId}: the local host does not support ${authorization} authorization`);
+  const integration = integrationOf(api, operation);
+  if (integration?.type !== 'aws_proxy' || integration.payloadFormatVersion !== '2.0') {
+    throw new Error(`${routeKey}: the local host supports only aws_proxy integrations with payload format 2.0`);
   }
-  const routeKey = String(properties.RouteKey);
-  const [, method = '', path = ''] = /^([A-Z]+) (\/\S*)$/.exec(routeKey) ?? [];
-  if (method === '' || method === 'ANY' || path.includes('+}')) {
-    throw new Error(`${logicalId}: the local host does not support the route key ${routeKey}`);
+  const [required = {}, ...alternatives] = (operation.security ?? []) as Fields[];
+  const [authorizerId, ...others] = Object.keys(required);
+  if (alternatives.length > 0 || others.length > 0) {
+    throw new Error(`${routeKey}: an HTTP API has at most one authorizer for each route`);
   }
   return {
-    apiId: String(properties.ApiId),
+    apiId: api.apiId,
     routeKey,
-    method,
+    method: method.toUpperCase(),
     segments: path.split('/').slice(1),
-    functionArn: String(integration.IntegrationUri),
-    roleArn: optionalText(integration.CredentialsArn),
-    timeoutMs: Number(integration.TimeoutInMillis ?? LONGEST_INTEGRATION_MS),
-    authorizerId: authorization === 'CUSTOM' ? String(properties.AuthorizerId) : undefined,
+    functionArn: functionArnOf(String(integration.uri)),
+    roleArn: optionalText(integration.credentials),
+    timeoutMs: Number(integration.timeoutInMillis ?? LONGEST_INTEGRATION_MS),
+    authorizerId,
   };
+}
+
+const INTEGRATIONS = '#/components/x-amazon-apigateway-integrations/';
+
+function integrationOf(api: ApiDefinition, operation: Fields): Fields | undefined {
+  const integration = operation['x-amazon-apigateway-integration'] as Fields | undefined;
+  const { $ref } = integration ?? {};
+  return typeof $ref === 'string' ? api.integrations[$ref.replace(INTEGRATIONS, '')] : integration;
 }
 
 export const optionalText = (value: unknown) => (value === undefined ? undefined : String(value));
 
-/** The ARN of a function in an AuthorizerUri, where API Gateway's invocation path surrounds it. */
+/** The ARN of a function in the URI of an integration or authorizer, where API Gateway's invocation path surrounds it. */
 export function functionArnOf(uri: string): string {
   return /\/functions\/(.+)\/invocations$/.exec(uri)?.[1] ?? uri;
 }

@@ -4,7 +4,6 @@ import { ACCOUNT, REGION } from '../aws/aws.ts';
 /** Resources that the host runs. */
 const HOSTED = [
   'AWS::ApiGatewayV2::Api',
-  'AWS::ApiGatewayV2::Authorizer',
   'AWS::ApiGatewayV2::Integration',
   'AWS::ApiGatewayV2::Route',
   'AWS::CloudFront::Distribution',
@@ -77,7 +76,6 @@ const IDENTITIES: Record<string, Identify> = {
     const ApiEndpoint = isSocket ? input.hostUrl.replace(/^http/, 'ws') : input.hostUrl;
     return { ref: shortHash(input, 10), attributes: { ApiEndpoint } };
   },
-  'AWS::ApiGatewayV2::Authorizer': (input) => ({ ref: shortHash(input, 8), attributes: {} }),
   'AWS::ApiGatewayV2::Integration': (input) => ({ ref: shortHash(input, 8), attributes: {} }),
   'AWS::CloudFront::Distribution': (input) => ({
     ref: shortHash(input, 14).toUpperCase(),

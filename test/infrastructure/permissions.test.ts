@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { functionArnOf } from '../../local/api-gateway/http-routes.ts';
+import { apiDefinitions, functionArnOf, httpRoutes } from '../../local/api-gateway/http-routes.ts';
+import { socketApis } from '../../local/api-gateway/websocket-routes.ts';
 import { wildcardMatches } from '../../local/iam/conditions.ts';
 import { STAGES, synthesized } from './synthesized.ts';
 
@@ -251,13 +252,11 @@ describe.each(STAGES)('in stage %s', (stage) => {
   });
 
   it('no function with a public route can read the credentials of targets', () => {
-    const open = stack.ofType('AWS::ApiGatewayV2::Route').filter(({ properties }) => !properties.AuthorizerId);
-    const callable = open.map(({ properties }) => {
-      const integration = stack
-        .ofType('AWS::ApiGatewayV2::Integration')
-        .find(({ ref }) => properties.Target === `integrations/${ref}`);
-      return functions.find(({ arn }) => String(integration?.properties.IntegrationUri).includes(arn));
-    });
+    const open = [
+      ...apiDefinitions(stack).flatMap(httpRoutes),
+      ...socketApis(stack).flatMap(({ routes }) => [...routes.values()]),
+    ].filter((route) => !('authorizerId' in route && route.authorizerId));
+    const callable = open.map(({ functionArn }) => functions.find(({ arn }) => arn === functionArn));
     expect(callable.length).toBeGreaterThanOrEqual(7);
     const roles = callable.map((each) => stack.byArn(String(each?.properties.Role))?.logicalId);
     expect(roles).not.toContain(undefined);
@@ -298,13 +297,15 @@ describe.each(STAGES)('in stage %s', (stage) => {
   it('API Gateway may invoke exactly the functions that have routes, and the authorizer', () => {
     const invoke = statements.filter(({ role }) => role.startsWith('HttpApiInvokeRole'));
     expect(invoke.map(({ actions }) => actions)).toEqual([['lambda:InvokeFunction']]);
-    const integrations = stack.ofType('AWS::ApiGatewayV2::Integration');
-    const authorizers = stack.ofType('AWS::ApiGatewayV2::Authorizer');
-    const called = [
-      ...integrations.map(({ properties }) => functionArnOf(String(properties.IntegrationUri))),
-      ...authorizers.map(({ properties }) => functionArnOf(String(properties.AuthorizerUri))),
-    ];
+    const apis = apiDefinitions(stack);
+    const uris = apis.flatMap(({ integrations, authorizers }) => [
+      ...Object.values(integrations).map(({ uri }) => uri),
+      ...Object.values(authorizers).map(({ authorizerUri }) => authorizerUri),
+    ]);
+    const ofSockets = stack.ofType('AWS::ApiGatewayV2::Integration').map(({ properties }) => properties.IntegrationUri);
+    const called = [...uris, ...ofSockets].map((uri) => functionArnOf(String(uri)));
     expect(invoke.flatMap(({ resources }) => resources).toSorted()).toEqual(called.toSorted());
+    for (const arn of called) expect(stack.byArn(arn)?.type, arn).toBe('AWS::Lambda::Function');
   });
 
   it('a service may invoke a function only for one resource of this stack', () => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ACTIONS } from '../../lambdas/slack/card/approval-card.ts';
+import { apiDefinitions, httpRoutes } from '../../local/api-gateway/http-routes.ts';
 import { Approvers, SLACK } from './approvers.ts';
 import { ownPort, saveCredentials } from './credentials.ts';
 import { publish } from './definitions.ts';
@@ -272,11 +273,10 @@ describe('another tenant, at every route that needs a key', () => {
     'POST /api/v1/policies/replay': { policies: { engine: 'cedar', files: {} } },
   };
   const ask = async (key: string, named: Record<string, string>) => {
-    const routes = host.stack.ofType('AWS::ApiGatewayV2::Route').map(({ properties }) => properties);
-    const keyed = routes.filter(({ AuthorizationType }) => AuthorizationType === 'CUSTOM');
+    const routes = apiDefinitions(host.stack).flatMap(httpRoutes);
+    const keyed = routes.filter(({ authorizerId }) => authorizerId !== undefined);
     // One after the other: at once, they would start up to four threads of each function.
-    return inParallel(keyed, 1, async ({ RouteKey }) => {
-      const route = String(RouteKey);
+    return inParallel(keyed, 1, async ({ routeKey: route }) => {
       const [method = '', path = ''] = route.split(' ');
       const kind = path.split('/')[3] ?? '';
       const place = path

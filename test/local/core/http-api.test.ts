@@ -5,46 +5,33 @@ import { HttpApi } from '../../../local/api-gateway/http-api.ts';
 import { ACCOUNT, FunctionError, REGION } from '../../../local/aws/aws.ts';
 import { Iam } from '../../../local/iam/iam.ts';
 import { resolveTemplate, type TemplateResource } from '../../../local/template/template.ts';
-import { apiPermission, arnOf, functionWith, httpApi, routeTo, template } from './small-template.ts';
+import { apiPermission, functionWith, httpApi, routePermission, template } from './small-template.ts';
 
 type Event = Record<string, unknown> & { requestContext: Record<string, unknown>; headers: Record<string, string> };
 
-function authorizer(name: string, properties: Record<string, unknown>): Record<string, TemplateResource> {
-  const uri = [
-    'arn:aws:apigateway:us-east-1:lambda:path/2015-03-31/functions/',
-    arnOf(`${name}Function`),
-    '/invocations',
-  ];
-  return {
-    ...functionWith(`${name}Function`),
-    [name]: {
-      Type: 'AWS::ApiGatewayV2::Authorizer',
-      Properties: {
-        ApiId: { Ref: 'Api' },
-        AuthorizerType: 'REQUEST',
-        AuthorizerPayloadFormatVersion: '2.0',
-        AuthorizerUri: { 'Fn::Join': ['', uri] },
-        AuthorizerResultTtlInSeconds: 0,
-        EnableSimpleResponses: true,
-        ...properties,
-      },
-    },
-    ...apiPermission(`${name}Permission`, `${name}Function`, ['/authorizers/', { Ref: name }]),
-  };
-}
+const ROUTES = [
+  'GET /runs',
+  'DELETE /runs/{id}',
+  'GET /runs/{id}',
+  'GET /runs/latest',
+  'POST /hooks/{source}/{tenant}',
+  'GET /guarded/{id}',
+];
 
 const stack = resolveTemplate(
   template({
-    ...httpApi,
     ...functionWith('Echo'),
-    ...routeTo('Echo', 'GET /runs'),
-    ...routeTo('Echo', 'DELETE /runs/{id}'),
-    ...routeTo('Echo', 'GET /runs/{id}'),
-    ...routeTo('Echo', 'GET /runs/latest'),
-    ...routeTo('Echo', 'POST /hooks/{source}/{tenant}'),
-    ...routeTo('Echo', 'GET /unpermitted', { permitted: false }),
-    ...routeTo('Echo', 'GET /guarded/{id}', { authorizer: 'ApiKeys' }),
-    ...authorizer('ApiKeys', { IdentitySource: ['$request.header.X-Api-Key'] }),
+    ...functionWith('ApiKeysFunction'),
+    ...httpApi(
+      [...ROUTES, 'GET /unpermitted'].map((routeKey) => ({
+        routeKey,
+        to: 'Echo',
+        ...(routeKey.includes('guarded') && { authorizer: 'ApiKeys' }),
+      })),
+      { ApiKeys: { function: 'ApiKeysFunction', settings: { identitySource: '$request.header.X-Api-Key' } } },
+    ),
+    ...Object.assign({}, ...ROUTES.map((routeKey) => routePermission('Echo', routeKey))),
+    ...apiPermission('ApiKeysPermission', 'ApiKeysFunction', ['/authorizers/ApiKeys']),
   }),
   { stackName: 'Test' },
 );
@@ -213,8 +200,14 @@ describe('a response', () => {
   });
 
   it('that is too late is 503', async () => {
-    const hasty = structuredClone({ TimeoutInMillis: 50 });
-    const slow = resolveTemplate(withIntegration(hasty), { stackName: 'Test' });
+    const slow = resolveTemplate(
+      template({
+        ...functionWith('Slow'),
+        ...httpApi([{ routeKey: 'GET /slow', to: 'Slow', integration: { timeoutInMillis: 50 } }]),
+        ...routePermission('Slow', 'GET /slow'),
+      }),
+      { stackName: 'Test' },
+    );
     const slowApi = new HttpApi({
       stack: slow,
       iam: new Iam(slow),
@@ -229,13 +222,6 @@ describe('a response', () => {
     slowServer.close();
   });
 });
-
-function withIntegration(properties: Record<string, unknown>) {
-  const resources = { ...httpApi, ...functionWith('Slow'), ...routeTo('Slow', 'GET /slow') };
-  const integration = resources.RouteGETslowIntegration;
-  if (integration?.Properties) Object.assign(integration.Properties, properties);
-  return template(resources);
-}
 
 describe('an authorizer', () => {
   const get = (path: string, key?: string) => fetch(url + path, { headers: key ? { 'x-api-key': key } : {} });
@@ -268,23 +254,40 @@ describe('an authorizer', () => {
   });
 
   it.each([
-    { AuthorizerResultTtlInSeconds: 60 },
-    { EnableSimpleResponses: false },
-    { IdentitySource: ['$request.querystring.token'] },
-  ])('with %j stops the start', (properties) => {
-    const resources = { ...httpApi, ...authorizer('Other', properties), ...functionWith('Echo') };
-    const route = routeTo('Echo', 'GET /x', { authorizer: 'Other' });
-    const unsupported = resolveTemplate(template({ ...resources, ...route }), { stackName: 'Test' });
-    const clock = { now: () => nowMs };
-    const open = () => new HttpApi({ stack: unsupported, iam: new Iam(unsupported), clock, invoke: async () => ({}) });
-    expect(open).toThrow(/the local host (supports only|does not support)/);
+    { authorizerResultTtlInSeconds: 60 },
+    { enableSimpleResponses: false },
+    { identitySource: '$request.querystring.token' },
+  ])('with %j stops the start', (settings) => {
+    const route = { routeKey: 'GET /x', to: 'Echo', authorizer: 'Other' };
+    expect(starting(httpApi([route], { Other: { function: 'Echo', settings } }))).toThrow(
+      /the local host (supports only|does not support)/,
+    );
   });
 });
 
-it.each(['$default', 'ANY /runs', 'GET /files/{path+}'])('a route %s stops the start', (routeKey) => {
-  const resources = { ...httpApi, ...functionWith('Echo'), ...routeTo('Echo', routeKey) };
-  const unsupported = resolveTemplate(template(resources), { stackName: 'Test' });
-  const clock = { now: () => nowMs };
-  const open = () => new HttpApi({ stack: unsupported, iam: new Iam(unsupported), clock, invoke: async () => ({}) });
-  expect(open).toThrow(`does not support the route key ${routeKey}`);
+it.each(['x-amazon-apigateway-any-method /runs', 'GET /files/{path+}', 'GET $default'])(
+  'a route %s stops the start',
+  (routeKey) => {
+    const [method = '', path] = routeKey.split(' ');
+    const named = `${method.toUpperCase()} ${path}`;
+    expect(starting(httpApi([{ routeKey, to: 'Echo' }]))).toThrow(`does not support the route key ${named}`);
+  },
+);
+
+it.each([
+  [{ type: 'http_proxy' }, 'supports only aws_proxy integrations'],
+  [{ payloadFormatVersion: '1.0' }, 'with payload format 2.0'],
+])('an integration with %j stops the start', (integration, message) => {
+  expect(starting(httpApi([{ routeKey: 'GET /x', to: 'Echo', integration }]))).toThrow(message);
 });
+
+it('an HTTP API without a definition stops the start', () => {
+  const Api = { Type: 'AWS::ApiGatewayV2::Api', Properties: { Name: 'api', ProtocolType: 'HTTP' } };
+  expect(starting({ Api })).toThrow('supports only HTTP APIs with an OpenAPI Body');
+});
+
+function starting(api: Record<string, TemplateResource>): () => HttpApi {
+  const unsupported = resolveTemplate(template({ ...functionWith('Echo'), ...api }), { stackName: 'Test' });
+  const clock = { now: () => nowMs };
+  return () => new HttpApi({ stack: unsupported, iam: new Iam(unsupported), clock, invoke: async () => ({}) });
+}

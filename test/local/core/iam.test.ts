@@ -5,7 +5,7 @@ import { accessChecks } from '../../../local/iam/access-checks.ts';
 import { type AccessRequest, Iam } from '../../../local/iam/iam.ts';
 import { resolveTemplate, type TemplateResource } from '../../../local/template/template.ts';
 import { temporaryFolder } from './small-host.ts';
-import { arnOf, functionWith, type Grant, httpApi, routeTo, runsTable, template } from './small-template.ts';
+import { arnOf, functionWith, type Grant, httpApi, routePermission, runsTable, template } from './small-template.ts';
 
 const stackWith = (grants: Grant[]) =>
   resolveTemplate(template({ ...runsTable, ...functionWith('Worker', grants) }), { stackName: 'Test' });
@@ -208,7 +208,11 @@ describe('a call', () => {
 
 describe('a Lambda permission', () => {
   const stack = resolveTemplate(
-    template({ ...httpApi, ...functionWith('Worker'), ...routeTo('Worker', 'GET /runs/{id}') }),
+    template({
+      ...functionWith('Worker'),
+      ...httpApi([{ routeKey: 'GET /runs/{id}', to: 'Worker' }]),
+      ...routePermission('Worker', 'GET /runs/{id}'),
+    }),
     { stackName: 'Test' },
   );
   const root = `arn:aws:execute-api:us-east-1:000000000000:${stack.resources.get('Api')?.ref}`;

@@ -55,37 +55,65 @@ export const runsTable: Record<string, TemplateResource> = {
   },
 };
 
-/** An HTTP route to a function, with the permission that lets API Gateway invoke it. */
-export function routeTo(
-  functionLogicalId: string,
-  routeKey: string,
-  { authorizer, permitted = true }: { authorizer?: string; permitted?: boolean } = {},
-): Record<string, TemplateResource> {
-  const name = `Route${routeKey.replace(/\W/g, '')}`;
-  return {
-    [name]: {
-      Type: 'AWS::ApiGatewayV2::Route',
-      Properties: {
-        ApiId: { Ref: 'Api' },
-        RouteKey: routeKey,
-        Target: { 'Fn::Join': ['', ['integrations/', { Ref: `${name}Integration` }]] },
-        ...(authorizer ? { AuthorizationType: 'CUSTOM', AuthorizerId: { Ref: authorizer } } : {}),
-      },
-    },
-    [`${name}Integration`]: {
-      Type: 'AWS::ApiGatewayV2::Integration',
-      Properties: {
-        ApiId: { Ref: 'Api' },
-        IntegrationType: 'AWS_PROXY',
-        IntegrationUri: arnOf(functionLogicalId),
-        PayloadFormatVersion: '2.0',
-      },
-    },
-    ...(permitted
-      ? apiPermission(`${name}Permission`, functionLogicalId, ['/*/*/', routeKey.split('/').slice(1).join('/')])
-      : {}),
-  };
+interface SmallRoute {
+  routeKey: string;
+  /** The logical id of the function. */
+  to: string;
+  authorizer?: string;
+  integration?: Record<string, unknown>;
 }
+
+const invocationUri = (functionLogicalId: string) => ({
+  'Fn::Join': [
+    '',
+    ['arn:aws:apigateway:us-east-1:lambda:path/2015-03-31/functions/', arnOf(functionLogicalId), '/invocations'],
+  ],
+});
+
+/** An HTTP API with these routes, and authorizers by name with their functions and settings. */
+export function httpApi(
+  routes: readonly SmallRoute[],
+  authorizers: Record<string, { function: string; settings?: Record<string, unknown> }> = {},
+): Record<string, TemplateResource> {
+  const paths: Record<string, Record<string, unknown>> = {};
+  for (const { routeKey, to, authorizer, integration } of routes) {
+    const [method = '', path = ''] = routeKey.split(' ');
+    paths[path] = {
+      ...paths[path],
+      [method.toLowerCase()]: {
+        'x-amazon-apigateway-integration': {
+          type: 'aws_proxy',
+          uri: invocationUri(to),
+          payloadFormatVersion: '2.0',
+          ...integration,
+        },
+        ...(authorizer && { security: [{ [authorizer]: [] }] }),
+      },
+    };
+  }
+  const securitySchemes = Object.entries(authorizers).map(([name, { function: logicalId, settings }]) => [
+    name,
+    {
+      'x-amazon-apigateway-authorizer': {
+        type: 'request',
+        authorizerUri: invocationUri(logicalId),
+        authorizerPayloadFormatVersion: '2.0',
+        authorizerResultTtlInSeconds: 0,
+        enableSimpleResponses: true,
+        ...settings,
+      },
+    },
+  ]);
+  const components = { securitySchemes: Object.fromEntries(securitySchemes) };
+  return { Api: { Type: 'AWS::ApiGatewayV2::Api', Properties: { Body: { paths, components } } } };
+}
+
+/** Lets API Gateway invoke the function for a route. */
+export const routePermission = (functionLogicalId: string, routeKey: string) =>
+  apiPermission(`${functionLogicalId}${routeKey.replace(/\W/g, '')}Permission`, functionLogicalId, [
+    '/*/*/',
+    routeKey.split('/').slice(1).join('/'),
+  ]);
 
 export function apiPermission(
   logicalId: string,
@@ -106,7 +134,3 @@ export function apiPermission(
     },
   };
 }
-
-export const httpApi: Record<string, TemplateResource> = {
-  Api: { Type: 'AWS::ApiGatewayV2::Api', Properties: { Name: 'api', ProtocolType: 'HTTP' } },
-};
