@@ -105,6 +105,11 @@ export const AgentConfig = z
     capabilities: Capabilities.default([]),
     /** Which of the granted environments this host serves; absent: all. */
     environments: z.array(z.enum(AGENT_ENVIRONMENTS)).min(1).optional(),
+    /** Who runs the commands of an agent that runs as root. */
+    user: z
+      .string()
+      .regex(/^[a-z_][a-z0-9_-]{0,31}$/, 'use the name of a user of this host')
+      .optional(),
     slots: z.int().min(1).max(16).default(1),
     profiles: z.partialRecord(z.enum(PROFILE_NAMES), Profile).default({}),
     credentials: z.record(z.string().regex(/^[\w.:-]{1,200}$/), Credential).default({}),
@@ -154,6 +159,9 @@ export async function readConfig(file: string): Promise<AgentConfig> {
     }
   } catch (cause) {
     if (cause instanceof AgentError) throw cause;
+    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') {
+      throw new AgentError(`there is no ${file}; "countersign agent enrol" creates it`, { cause });
+    }
     throw new AgentError(`cannot read ${file}: ${(cause as Error).message}`, { cause });
   }
   // Only the start needs the parser.

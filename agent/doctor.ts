@@ -3,6 +3,7 @@ import { type AgentConfig, environmentOf, readConfig } from './config.ts';
 import { VaultSession } from './credentials/vault.ts';
 import { lockHolder } from './folder-lock.ts';
 import { sendRequest } from './http-request.ts';
+import { type CommandUser, commandUser, DEFAULT_COMMAND_USER } from './sandbox/command-user.ts';
 import { probeProfiles } from './sandbox/probe.ts';
 import { CORRECTION_MAX_MS, ServerClock } from './server-clock.ts';
 import type { System } from './system.ts';
@@ -16,9 +17,6 @@ export interface Examined {
 }
 
 const TIMEOUT_MS = 10_000;
-/** The kernel does not count the processes of root, and services of the host do what root asks them through their sockets. */
-const ROOT_WARNING =
-  'the agent runs as root: limits of processes have no effect, and commands can control services through their sockets; use a user of its own (docs/agents.md, Install)';
 const ok = (subject: string, finding: string): Examined => ({ subject, finding, level: 'ok' });
 const warning = (subject: string, finding: string): Examined => ({ subject, finding, level: 'warning' });
 const wrong = (subject: string, finding: string): Examined => ({ subject, finding, level: 'error' });
@@ -36,11 +34,12 @@ export async function examineAgent(dir: string, system: System): Promise<Examine
       : ok('identity', `${identity.name} (${identity.agent_id}) of ${identity.tenant}`),
     key instanceof Error ? wrong('key', key.message) : ok('key', 'only this user can read it'),
     privacy instanceof Error ? wrong('folder', privacy.message) : ok('folder', 'only this user can change it'),
-    ...(process.getuid?.() === 0 ? [warning('user', ROOT_WARNING)] : []),
     config instanceof Error ? wrong('configuration', config.message) : ok('configuration', folder.config),
   ];
-  if (identity instanceof Error) return found;
   const usable = config instanceof Error ? undefined : config;
+  const user = attempt(() => commandUser(usable?.user));
+  if (usable) found.push(examineUser(user, usable.user));
+  if (identity instanceof Error) return found;
   const holder = lockHolder(folder.lock);
   return [
     ...found,
@@ -48,9 +47,18 @@ export async function examineAgent(dir: string, system: System): Promise<Examine
       ? ok('process', `${holder.pid} runs this agent`)
       : warning('process', `none runs this agent; run: countersign agent run --dir ${dir}`),
     ...(await examineRuntime(identity, system)),
-    ...(await examineProfiles(folder, identity, usable)),
+    ...(user instanceof Error ? [] : await examineProfiles(folder, identity, usable, user)),
     ...(usable?.vault ? [await examineVault(usable.vault)] : []),
   ];
+}
+
+function examineUser(user: CommandUser | undefined | Error, name = DEFAULT_COMMAND_USER): Examined {
+  if (user instanceof Error) return wrong('user', user.message);
+  if (user === undefined) return ok('user', 'not root; commands run as the same user');
+  return warning(
+    'user',
+    `the agent runs as root, which it does not need; commands run as ${name}. Use a user of its own (docs/agents.md, Install)`,
+  );
 }
 
 function attempt<Value>(read: () => Value): Value | Error {
@@ -92,9 +100,12 @@ async function examineProfiles(
   folder: AgentFolder,
   identity: Identity,
   config: AgentConfig | undefined,
+  user: CommandUser | undefined,
 ): Promise<Examined[]> {
   const served = identity.environments.filter((environment) => config?.environments?.includes(environment) ?? true);
-  return (await probeProfiles(folder.realPath, folder.keyFile)).map((probe) => {
+  const writable = config?.profiles['prod-standard']?.writable ?? [];
+  const probed = { folder: folder.realPath, hiddenFile: folder.keyFile, writable, user };
+  return (await probeProfiles(probed)).map((probe) => {
     const subject = `profile ${probe.profile}`;
     const environment = environmentOf(probe.profile);
     if (!served.includes(environment)) return ok(subject, `not offered: this agent does not serve ${environment}`);

@@ -16,6 +16,7 @@ import {
   endedByFilter,
   startCommand,
 } from './sandbox/command-process.ts';
+import type { CommandUser } from './sandbox/command-user.ts';
 import { FIRST_OWN_DESCRIPTOR, sandboxedCommand } from './sandbox/sandboxed-command.ts';
 import type { ServerClock } from './server-clock.ts';
 import type { System } from './system.ts';
@@ -23,6 +24,8 @@ import type { System } from './system.ts';
 export interface CommandPorts {
   client: Pick<RuntimeClient, 'output'>;
   config: AgentConfig;
+  /** Who runs commands; undefined: the user of the agent. */
+  user: CommandUser | undefined;
   /** Commands must not see it. */
   agentFolder: string;
   journal: Journal;
@@ -154,13 +157,14 @@ export class AssignedCommand {
 
   #sandboxed({ inputs }: HeldCredentials) {
     const { sandbox_profile: profile, command } = this.statement;
-    const { config, agentFolder } = this.#ports;
+    const { config, agentFolder, user } = this.#ports;
     const { limits, writable, hidden } = profileConfig(config, profile);
     return sandboxedCommand(profile, command, {
       limits,
       writable,
       hidden: [...hidden, agentFolder, ...secretFiles(config)],
       inputs,
+      user,
     });
   }
 

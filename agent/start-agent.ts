@@ -4,11 +4,12 @@ import { AgentError } from './agent-error.ts';
 import { AgentFolder, type Identity } from './agent-folder.ts';
 import type { AgentLog } from './agent-log.ts';
 import { AgentProgram, type Ending } from './agent-program.ts';
-import { type AgentConfig, environmentOf, readConfig } from './config.ts';
+import { type AgentConfig, environmentOf, profileConfig, readConfig } from './config.ts';
 import { lockFolder } from './folder-lock.ts';
 import { Journal } from './journal.ts';
 import { ResultSpool } from './result-spool.ts';
 import { RuntimeClient } from './runtime-client.ts';
+import { type CommandUser, commandUser } from './sandbox/command-user.ts';
 import { type Probe, probeProfiles } from './sandbox/probe.ts';
 import { ServerClock } from './server-clock.ts';
 import type { System } from './system.ts';
@@ -33,7 +34,8 @@ export async function startAgent({ dir, version, system, log, started }: Start):
   const release = lockFolder(folder.lock);
   const journal = Journal.open(folder.journal, system.wall());
   try {
-    const profiles = await profilesOf(folder, identity, config, log);
+    const user = commandUser(config.user);
+    const profiles = await profilesOf(folder, identity, config, user, log);
     const bootId = randomBytes(12).toString('hex');
     const clock = new ServerClock(system);
     const client = new RuntimeClient(identity.url, { key, keyId: identity.agent_id, bootId }, clock, system);
@@ -43,6 +45,7 @@ export async function startAgent({ dir, version, system, log, started }: Start):
       agentFolder: folder.realPath,
       identity,
       config,
+      user,
       profiles,
       journal,
       spool: new ResultSpool(folder.spool),
@@ -65,9 +68,12 @@ async function profilesOf(
   folder: AgentFolder,
   identity: Identity,
   config: AgentConfig,
+  user: CommandUser | undefined,
   log: AgentLog,
 ): Promise<ProfileName[]> {
-  const probes = await probeProfiles(folder.realPath, folder.file('agent.key'));
+  const { writable } = profileConfig(config, 'prod-standard');
+  const probed = { folder: folder.realPath, hiddenFile: folder.file('agent.key'), writable, user };
+  const probes = await probeProfiles(probed);
   const offered = offeredProfiles(probes, identity, config);
   for (const probe of probes) {
     const isWanted = servedEnvironments(identity, config).includes(environmentOf(probe.profile));

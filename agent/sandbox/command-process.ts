@@ -34,13 +34,14 @@ export const endedByFilter = ({ exitCode, signal }: CommandEnd): boolean =>
 
 /** Starts a command in its own process group. `environment` is complete: nothing of the agent's own is added. */
 export function startCommand(
-  { file, args, descriptors }: SandboxedCommand,
+  { file, args, descriptors, user }: SandboxedCommand,
   environment: Readonly<Record<string, string>>,
 ): CommandProcess {
   const child = spawn(file, args, {
     cwd: '/',
     env: environment,
     detached: true,
+    ...user,
     stdio: ['ignore', 'pipe', 'pipe', ...descriptors.map(() => 'pipe' as const)],
   });
   const status = new StatusReader();

@@ -1,11 +1,22 @@
 import { accessSync, constants, readFileSync } from 'node:fs';
 import { PROFILE_NAMES, type ProfileName } from '../../lambdas/agents/protocol.ts';
-import { startCommand } from './command-process.ts';
-import { DEFAULT_LIMITS, ISOLATION } from './isolation.ts';
+import { type CommandProcess, startCommand } from './command-process.ts';
+import type { CommandUser } from './command-user.ts';
+import { DEFAULT_LIMITS, ISOLATION, type Isolation } from './isolation.ts';
 import { bubblewrapPath, sandboxedCommand } from './sandboxed-command.ts';
 import { isSeccompArchitecture } from './seccomp.ts';
 
 export type Probe = { profile: ProfileName; holds: true } | { profile: ProfileName; holds: false; missing: string[] };
+
+/** Whose commands, and what they must not see. */
+export interface ProbedHost {
+  /** The folder of the agent, and a file in it. */
+  folder: string;
+  hiddenFile: string;
+  /** What the configuration lets commands change. */
+  writable: readonly string[];
+  user: CommandUser | undefined;
+}
 
 /** Prints what a command in the sandbox can do. Reads only files, so that it needs nothing but a shell. */
 const FACTS = [
@@ -19,18 +30,25 @@ const FACTS = [
 const PROBE_MAX_MS = 10_000;
 
 /** Runs a command in the sandbox of each profile and checks that the isolation is as it should be. */
-export function probeProfiles(folder: string, hiddenFile: string): Promise<Probe[]> {
-  return Promise.all(PROFILE_NAMES.map((profile) => probe(profile, folder, hiddenFile)));
+export function probeProfiles(host: ProbedHost): Promise<Probe[]> {
+  return Promise.all(PROFILE_NAMES.map((profile) => probe(profile, host)));
 }
 
-async function probe(profile: ProfileName, folder: string, hiddenFile: string): Promise<Probe> {
+async function probe(profile: ProfileName, host: ProbedHost): Promise<Probe> {
   const isolation = ISOLATION[profile];
   const before = isolation.kind === 'namespaces' ? missingParts() : [];
   if (before.length > 0) return { profile, holds: false, missing: before };
-  const { facts, complaint } = await factsOf(profile, folder, hiddenFile);
+  const { facts, complaint } = await factsOf(profile, host);
   if (facts === undefined) return { profile, holds: false, missing: [reasonFor(complaint)] };
-  if (isolation.kind === 'process-group') return { profile, holds: true };
-  const wrong = [
+  const unlimited = !(await limitsProcesses(profile, host)) && 'commands could start any number of processes';
+  const wrong = [unlimited, ...(isolation.kind === 'namespaces' ? notIsolated(facts, isolation) : [])].filter(
+    (problem) => problem !== false,
+  );
+  return wrong.length === 0 ? { profile, holds: true } : { profile, holds: false, missing: wrong };
+}
+
+function notIsolated(facts: string, { network }: Extract<Isolation, { kind: 'namespaces' }>): (string | false)[] {
+  return [
     !facts.includes('NoNewPrivs:1') && 'commands could gain privileges',
     !facts.includes('Seccomp:2') && 'the seccomp filter is not active',
     !facts.includes('CapEff:0000000000000000') && 'commands would have capabilities of root',
@@ -38,18 +56,35 @@ async function probe(profile: ProfileName, folder: string, hiddenFile: string): 
     /^proc:(?!ro\b)/m.test(facts) && 'commands could change settings of the kernel',
     !facts.includes('tmp:writable') && 'commands could not write to /tmp',
     facts.includes('agent:visible') && 'commands could read the key of the agent',
-    !isolation.network && !facts.includes('interfaces:1') && 'commands would have network interfaces of the host',
-  ].filter((problem) => problem !== false);
-  return wrong.length === 0 ? { profile, holds: true } : { profile, holds: false, missing: wrong };
+    !network && !facts.includes('interfaces:1') && 'commands would have network interfaces of the host',
+  ];
 }
 
-async function factsOf(
+async function factsOf(profile: ProfileName, host: ProbedHost): Promise<{ facts?: string; complaint: string }> {
+  const { exitCode, stdout, stderr } = await runScript(profile, [FACTS, 'sh', host.hiddenFile], host);
+  return exitCode === 0 ? { facts: stdout, complaint: '' } : { complaint: stderr };
+}
+
+/** Some shells name the limit `-p`. */
+const START_ONE_TOO_MANY = 'ulimit -u 1 2>/dev/null || ulimit -p 1 2>/dev/null || echo unlimited; (echo unlimited)';
+
+/** Whether the kernel refuses processes above the limit: it does not for root, and not in every container. */
+async function limitsProcesses(profile: ProfileName, host: ProbedHost): Promise<boolean> {
+  // A shell that cannot start a process says so. Some try again for seconds.
+  const { stdout, stderr } = await runScript(profile, [START_ONE_TOO_MANY], host, (started) =>
+    started.stderr.once('data', () => started.kill()),
+  );
+  return stderr !== '' && !stdout.includes('unlimited');
+}
+
+async function runScript(
   profile: ProfileName,
-  folder: string,
-  hiddenFile: string,
-): Promise<{ facts?: string; complaint: string }> {
-  const command = { executable: '/bin/sh', args: ['-c', FACTS, 'sh', hiddenFile] };
-  const options = { limits: DEFAULT_LIMITS, writable: [], hidden: [folder], inputs: [] };
+  script: readonly string[],
+  { folder, writable, user }: ProbedHost,
+  watch: (started: CommandProcess) => void = () => {},
+): Promise<{ exitCode: number | null; stdout: string; stderr: string }> {
+  const command = { executable: '/bin/sh', args: ['-c', ...script] };
+  const options = { limits: DEFAULT_LIMITS, writable, hidden: [folder], inputs: [], user };
   const started = startCommand(sandboxedCommand(profile, command, options), { PATH: '/usr/bin:/bin' });
   const output = { stdout: '', stderr: '' };
   started.stdout.on('data', (bytes: Buffer) => {
@@ -58,10 +93,11 @@ async function factsOf(
   started.stderr.on('data', (bytes: Buffer) => {
     output.stderr += bytes;
   });
+  watch(started);
   const giveUp = setTimeout(() => started.kill(), PROBE_MAX_MS);
   try {
     const { exitCode } = await started.ended;
-    return exitCode === 0 ? { facts: output.stdout, complaint: '' } : { complaint: output.stderr };
+    return { exitCode, ...output };
   } finally {
     clearTimeout(giveUp);
   }

@@ -1,5 +1,6 @@
 import { existsSync, realpathSync, statSync } from 'node:fs';
 import type { Command, ProfileName } from '../../lambdas/agents/protocol.ts';
+import { type CommandUser, reachable } from './command-user.ts';
 import { ISOLATION, type Isolation, type Limits } from './isolation.ts';
 import { isSeccompArchitecture, seccompProgram } from './seccomp.ts';
 
@@ -9,6 +10,8 @@ export interface SandboxedCommand {
   args: string[];
   /** File descriptors from 3 on: bytes that the process reads, or `status`, which bubblewrap writes. */
   descriptors: (Buffer | 'status')[];
+  /** Absent: the user of the agent. */
+  user?: CommandUser;
 }
 
 export interface SandboxOptions {
@@ -19,6 +22,8 @@ export interface SandboxOptions {
   hidden: readonly string[];
   /** Bytes that the command itself reads from file descriptors, the first from `FIRST_OWN_DESCRIPTOR`. */
   inputs: readonly Buffer[];
+  /** Who runs the command; undefined: the user of the agent. */
+  user: CommandUser | undefined;
 }
 
 /** The first file descriptor of `inputs`, the same for each profile: 3 and 4 belong to bubblewrap. */
@@ -52,10 +57,12 @@ export const bubblewrapPath = (): string | undefined => BUBBLEWRAP_PATHS.find((p
 /** The process of a command in its profile. Throws if the host cannot isolate it. */
 export function sandboxedCommand(profile: ProfileName, command: Command, options: SandboxOptions): SandboxedCommand {
   const isolation = ISOLATION[profile];
-  const { limits, inputs } = options;
+  const { limits, inputs, user } = options;
   const own = [command.executable, ...command.args];
+  const as = user && { user };
   if (isolation.kind === 'process-group') {
-    return { file: SHELL, args: limited(limits, own), descriptors: [Buffer.alloc(0), Buffer.alloc(0), ...inputs] };
+    const unused = [Buffer.alloc(0), Buffer.alloc(0)];
+    return { file: SHELL, args: limited(limits, own, CLOSE_UNUSED), descriptors: [...unused, ...inputs], ...as };
   }
   const bubblewrap = bubblewrapPath();
   if (bubblewrap === undefined) throw new Error('bubblewrap is not installed');
@@ -64,12 +71,13 @@ export function sandboxedCommand(profile: ProfileName, command: Command, options
     file: SHELL,
     args: limited(limits, [bubblewrap, ...bubblewrapArguments(isolation, options), '--', ...own]),
     descriptors: [seccompProgram(isolation.seccomp, process.arch), 'status', ...inputs],
+    ...as,
   };
 }
 
 function bubblewrapArguments(
   { network, ephemeral, mayWrite }: Extract<Isolation, { kind: 'namespaces' }>,
-  { writable, hidden }: SandboxOptions,
+  { writable, hidden, user }: SandboxOptions,
 ): string[] {
   return [
     '--unshare-all',
@@ -83,17 +91,20 @@ function bubblewrapArguments(
     ...['--proc', '/proc', '--remount-ro', '/proc'],
     ...ephemeral.filter((path) => existsSync(path)).flatMap((path) => ['--tmpfs', path]),
     ...(mayWrite ? writable.flatMap((path) => ['--bind', path, path]) : []),
-    ...hiding([...SOCKETS_OF_THE_HOST, ...hidden]),
+    ...hiding([...SOCKETS_OF_THE_HOST, ...hidden], user),
     ...['--chdir', '/tmp'],
     ...['--seccomp', String(SECCOMP_DESCRIPTOR)],
     ...['--json-status-fd', String(STATUS_DESCRIPTOR)],
   ];
 }
 
-/** The command sees empty folders and files. What is within another hidden folder comes first: that one is read-only then. */
-function hiding(paths: readonly string[]): string[] {
+/**
+ * The command sees empty folders and files. What is within another hidden folder comes first: that one is read-only then.
+ * What the user of the command cannot reach is hidden already, and bubblewrap cannot reach it either.
+ */
+function hiding(paths: readonly string[], user: CommandUser | undefined): string[] {
   const real = paths.filter((path) => existsSync(path)).map((path) => realpathSync(path));
-  return [...new Set(real)]
+  return reachable([...new Set(real)], user)
     .sort((one, other) => other.length - one.length)
     .flatMap((path) =>
       statSync(path).isDirectory() ? ['--tmpfs', path, '--remount-ro', path] : ['--ro-bind', '/dev/null', path],
@@ -105,12 +116,15 @@ function hiding(paths: readonly string[]): string[] {
  * it. Some shells name the limit of processes `-p`.
  */
 const SET_LIMITS =
-  'ulimit -c 0; ulimit -d "$1"; ulimit -u "$2" 2>/dev/null || ulimit -p "$2"; ulimit -n "$3"; ulimit -f "$4"; shift 4; exec "$@"';
+  'ulimit -c 0; ulimit -d "$1"; ulimit -u "$2" 2>/dev/null || ulimit -p "$2"; ulimit -n "$3"; ulimit -f "$4"; shift 4; ';
+const BECOME = 'exec "$@"';
+/** Without bubblewrap nobody uses its descriptors. */
+const CLOSE_UNUSED = ` ${SECCOMP_DESCRIPTOR}<&- ${STATUS_DESCRIPTOR}<&-`;
 const KB_IN_MB = 1024;
 /** `ulimit -f` counts blocks of 512 bytes. */
 const BLOCKS_IN_MB = 2048;
 
-function limited({ memoryMb, processes, openFiles, fileMb }: Limits, own: readonly string[]): string[] {
+function limited({ memoryMb, processes, openFiles, fileMb }: Limits, own: readonly string[], close = ''): string[] {
   const values = [memoryMb * KB_IN_MB, processes, openFiles, fileMb * BLOCKS_IN_MB].map(String);
-  return ['-c', SET_LIMITS, 'sh', ...values, ...own];
+  return ['-c', `${SET_LIMITS}${BECOME}${close}`, 'sh', ...values, ...own];
 }

@@ -50,7 +50,7 @@ export async function registerAgent(
   }
   return changeAgent(ports, agent, (now) => {
     const at = isoNow(ports.clock);
-    const { draining, errored: _errored, backOnlineAt: _backOnline, ...facts } = now;
+    const { draining, errored: _errored, backOnlineAt: _backOnline, unregistered: _before, ...facts } = now;
     const { boot_id: bootId, protocol, agent_version: agentVersion, capabilities, profiles, slots, host } = request;
     const { environments } = request;
     return {
@@ -67,14 +67,15 @@ export async function registerAgent(
 export function unregisterAgent(ports: Ports, agent: Agent): Promise<Agent> {
   return changeAgent(ports, agent, (now) => {
     if (!now.registration) return undefined;
-    const running = heldAt(now, isoNow(ports.clock)).filter(({ state }) => state === 'acknowledged').length;
+    const at = isoNow(ports.clock);
+    const running = heldAt(now, at).filter(({ state }) => state === 'acknowledged').length;
     if (running > 0) {
       throw new CountersignError(
         'CONFLICT',
         `${now.name} still runs ${running} ${running === 1 ? 'command' : 'commands'}; drain it, and unregister it when they have ended`,
       );
     }
-    const { registration: _ended, lastSyncAt: _lastSync, ...facts } = now;
-    return facts;
+    const { registration, lastSyncAt: _lastSync, ...facts } = now;
+    return { ...facts, unregistered: { bootId: registration.bootId, at } };
   });
 }

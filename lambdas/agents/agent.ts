@@ -46,6 +46,8 @@ export interface Agent {
   enrolledBy: string;
   /** The last process that registered; absent before the first start and after `unregister`. */
   registration?: Registration;
+  /** The last process that ended as it should, so that its requests cannot be sent again by others. */
+  unregistered?: { bootId: string; at: string };
   lastSyncAt?: string;
   /** The counter of the last request of this process, against replays. */
   requestCounter?: number;

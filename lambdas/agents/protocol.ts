@@ -187,7 +187,12 @@ export const CompleteRequest = z.strictObject({
   execution_ms: z.int().min(0),
   sandbox_profile: ProfileName,
   /** SHA-256 over the redacted output: all `data` in the order of `stream_seq`, and how much there was. */
-  output: z.strictObject({ sha256: z.string(), bytes: z.int(), chunks: z.int(), dropped_bytes: z.int() }),
+  output: z.strictObject({
+    sha256: z.string(),
+    bytes: z.int().min(0),
+    chunks: z.int().min(0),
+    dropped_bytes: z.int().min(0),
+  }),
   /** The ids of the credentials that the command received, with the request id of the vault's audit log. */
   credentials_used: z
     .array(
@@ -195,9 +200,9 @@ export const CompleteRequest = z.strictObject({
         id: z.string().max(200),
         source: z.enum(['vault', 'secrets_manager']),
         audit_id: z.string().max(200).nullable(),
-        ttl_seconds: z.int(),
+        ttl_seconds: z.int().min(0),
         revoked: z.boolean(),
-        fetch_ms: z.int(),
+        fetch_ms: z.int().min(0),
       }),
     )
     .max(20),

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, closeSync, cpSync, existsSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { temporaryFolder } from '../local/cloud/wire.ts';
@@ -10,6 +10,8 @@ import { ASSIGNMENT_ID, FakeRuntime, OTHER_ASSIGNMENT_ID, OTHER_RUN_ID } from '.
 const ROOT = join(import.meta.dirname, '..', '..');
 const folder = temporaryFolder();
 afterAll(() => folder.remove());
+// For the user of the commands, if this process is root.
+chmodSync(folder.path, 0o777);
 
 let runtime: FakeRuntime;
 let dir: string;
@@ -36,13 +38,13 @@ interface Started {
   exit: Promise<number | null>;
 }
 
-function start(inFolder = dir): Started {
+function start(inFolder = dir, inherited: number[] = []): Started {
   const child = spawn(process.execPath, [join(ROOT, 'bin/countersign.ts'), 'agent', 'run', '--dir', inFolder], {
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', 'pipe', 'pipe', ...inherited],
   });
   processes.push(child);
   let text = '';
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (bytes) => (text += bytes));
+  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (bytes) => (text += bytes));
   return { process: child, text: () => text, exit: once(child, 'exit').then(([code]) => code as number | null) };
 }
 
@@ -80,6 +82,19 @@ describe('an agent that is killed', () => {
       expect(await second.exit).toBe(0);
     },
   );
+});
+
+it('closes what it inherits, so that commands cannot read it', async () => {
+  const secret = join(folder.path, `inherited-${count}`);
+  writeFileSync(secret, 'secret', { mode: 0o600 });
+  // Node.js itself closes the first ones for commands, so there must be many.
+  const descriptors = Array.from({ length: 60 }, () => openSync(secret, 'r'));
+  start(dir, descriptors);
+  for (const descriptor of descriptors) closeSync(descriptor);
+  await runtime.until(() => runtime.syncs.length > 0);
+  runtime.offer(runtime.statement({ command: { executable: '/bin/ls', args: ['/proc/self/fd'] } }));
+  await runtime.until(() => runtime.reports.length > 0);
+  expect(runtime.outputOf(ASSIGNMENT_ID)).toBe('0\n1\n2\n3\n');
 });
 
 describe('two processes', () => {

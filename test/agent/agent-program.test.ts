@@ -1,5 +1,5 @@
 import { createHash, generateKeyPairSync, type KeyObject } from 'node:crypto';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { KEY_INTRODUCTION_PAYLOAD_TYPE, OUTPUT_MAX_BYTES } from '../../lambdas/agents/protocol.ts';
@@ -9,6 +9,8 @@ import { ASSIGNMENT_ID, FakeRuntime, OTHER_ASSIGNMENT_ID, OTHER_RUN_ID, RUN_ID }
 
 const folder = temporaryFolder();
 afterAll(() => folder.remove());
+// For the user of the commands, if this process is root.
+chmodSync(folder.path, 0o777);
 
 let runtime: FakeRuntime;
 let dir: string;

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
@@ -20,6 +20,8 @@ import { CuttableProxy } from './cuttable-proxy.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const folder = temporaryFolder();
+// For the user of the commands, if this process is root.
+chmodSync(folder.path, 0o777);
 const dir = join(folder.path, 'agent');
 const secretIdFile = join(folder.path, 'secret-id');
 const processes: ChildProcess[] = [];

@@ -5,6 +5,7 @@ import { logTo } from '../../agent/agent-log.ts';
 import { parseConfig } from '../../agent/config.ts';
 import { Journal } from '../../agent/journal.ts';
 import { AssignedCommand, type CommandPorts } from '../../agent/run-command.ts';
+import { commandUser } from '../../agent/sandbox/command-user.ts';
 import { bubblewrapPath } from '../../agent/sandbox/sandboxed-command.ts';
 import { ServerClock } from '../../agent/server-clock.ts';
 import { machine } from '../../agent/system.ts';
@@ -47,6 +48,7 @@ function commandOf(further: Partial<AssignmentStatement>): AssignedCommand {
   const ports: CommandPorts = {
     client: { output },
     config: parseConfig({ vault, credentials: { db } }, 'agent.yaml'),
+    user: commandUser(undefined),
     agentFolder: join(folder.path, 'agent'),
     journal,
     clock: new ServerClock(machine),

@@ -1,7 +1,19 @@
-import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type CommandEnd, endedByFilter, startCommand } from '../../agent/sandbox/command-process.ts';
+import { commandUser } from '../../agent/sandbox/command-user.ts';
+import { inheritable } from '../../agent/sandbox/inherited-descriptors.ts';
 import { DEFAULT_LIMITS } from '../../agent/sandbox/isolation.ts';
 import { probeProfiles } from '../../agent/sandbox/probe.ts';
 import { bubblewrapPath, type SandboxOptions, sandboxedCommand } from '../../agent/sandbox/sandboxed-command.ts';
@@ -16,10 +28,24 @@ const agentFolder = join(folder, 'agent');
 const writable = join(folder, 'writable');
 beforeAll(() => {
   for (const each of [agentFolder, writable]) mkdirSync(each);
+  // For the user of the commands, if this process is root.
+  chmodSync(folder, 0o755);
+  chmodSync(writable, 0o777);
   writeFileSync(join(agentFolder, 'agent.key'), 'the key');
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
+const entriesOf = (path: string): string[] => {
+  try {
+    return readdirSync(path);
+  } catch {
+    return [];
+  }
+};
+const ownerOf = (pid: string): number | undefined => statSync(`/proc/${pid}`, { throwIfNoEntry: false })?.uid;
+
+/** Commands never run as root. */
+const user = commandUser(undefined);
 const hasBubblewrap = bubblewrapPath() !== undefined;
 
 async function run(
@@ -32,6 +58,7 @@ async function run(
     writable: [writable],
     hidden: [agentFolder],
     inputs: [Buffer.from('from a descriptor')],
+    user,
     ...further,
   };
   const command = sandboxedCommand(profile, { executable: '/bin/sh', args: ['-c', script] }, options);
@@ -119,7 +146,7 @@ describe.runIf(hasBubblewrap)('with bubblewrap', () => {
       const seconds = 1_000_000 + process.pid;
       const sleeps = `sleep ${seconds}`;
       const script = `trap 'echo ignored' TERM; (setsid ${sleeps} &); ${sleeps} & echo ready; while :; do wait; done`;
-      const options = { limits: DEFAULT_LIMITS, writable: [], hidden: [], inputs: [] };
+      const options = { limits: DEFAULT_LIMITS, writable: [], hidden: [], inputs: [], user };
       const command = sandboxedCommand(profile, { executable: '/bin/sh', args: ['-c', script] }, options);
       const started = startCommand(command, { PATH: '/usr/bin:/bin' });
       const says = () => new Promise((resolve) => started.stdout.once('data', (text: Buffer) => resolve(String(text))));
@@ -165,7 +192,12 @@ describe.runIf(hasBubblewrap)('with bubblewrap', () => {
 });
 
 it('every profile is available on a host with bubblewrap, and only dev-flex on others', async () => {
-  const probes = await probeProfiles(agentFolder, join(agentFolder, 'agent.key'));
+  const probes = await probeProfiles({
+    folder: agentFolder,
+    hiddenFile: join(agentFolder, 'agent.key'),
+    writable: [],
+    user,
+  });
   const held = probes.filter(({ holds }) => holds).map(({ profile }) => profile);
   expect(held).toEqual(hasBubblewrap ? [...ISOLATED, 'dev-flex'] : ['dev-flex']);
 });
@@ -173,11 +205,34 @@ it('every profile is available on a host with bubblewrap, and only dev-flex on o
 describe('in every profile', () => {
   const profiles: ProfileName[] = hasBubblewrap ? [...ISOLATED, 'dev-flex'] : ['dev-flex'];
 
+  it.each(profiles)('%s limits the processes of a command, also if the agent runs as root', async (profile) => {
+    // The kernel counts all processes of the user. The loop is bounded, in case nothing stops it.
+    const uid = user?.uid ?? process.getuid?.();
+    const others = readdirSync('/proc').filter((name) => /^\d+$/.test(name) && ownerOf(name) === uid);
+    const tasks = others.flatMap((pid) => entriesOf(`/proc/${pid}/task`));
+    const limits = { ...DEFAULT_LIMITS, processes: tasks.length + 20 };
+    const script = 'i=0; while [ $i -lt 200 ]; do sleep 2 & i=$((i+1)); done; echo all';
+    const { output, exitCode } = await run(profile, script, { limits });
+    expect([output.includes('all'), exitCode === 0]).toEqual([false, false]);
+    expect(output).toMatch(/fork/);
+  });
+
+  it.each(profiles)('%s does not run commands as root', async (profile) => {
+    expect((await run(profile, 'id -u')).output).not.toBe('0\n');
+  });
+
+  it.each(profiles)('%s gives a command no file descriptors but its own', async (profile) => {
+    // 3 is the folder that it lists. An agent closes what it inherits; this process does not.
+    const { output } = await run(profile, 'ls /proc/self/fd');
+    const inherited = inheritable().map(String);
+    expect(output.split('\n').filter((each) => !inherited.includes(each))).toEqual(['0', '1', '2', '3', '5', '']);
+  });
+
   it.each(profiles)('%s passes arguments as they are, exit codes and descriptors, and limits', async (profile) => {
     const { output, exitCode } = await run(profile, 'cat <&5; echo; ulimit -c; ulimit -n; exit 7');
     expect([output, exitCode]).toEqual([`from a descriptor\n0\n${DEFAULT_LIMITS.openFiles}\n`, 7]);
     const odd = ['$(touch x)', '; echo no', '"', "'", '*', ''];
-    const options = { limits: DEFAULT_LIMITS, writable: [], hidden: [], inputs: [] };
+    const options = { limits: DEFAULT_LIMITS, writable: [], hidden: [], inputs: [], user };
     const command = sandboxedCommand(profile, { executable: '/usr/bin/printf', args: ['[%s]', ...odd] }, options);
     const started = startCommand(command, {});
     let printed = '';

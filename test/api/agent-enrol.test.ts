@@ -279,6 +279,23 @@ describe('a request that is refused', () => {
     expect((await stored(first))?.registration?.bootId).toBe('boot-0002');
   });
 
+  it('is a registration, replayed after its process has unregistered; a new process registers at once', async () => {
+    const agent = await enrolledAgent();
+    const event = agent.event(agentEnrolRoutes.registerAgent, registered(agent));
+    await send(event);
+    clock.advance(5_000);
+    const second = agent.secondProcess('boot-0002');
+    const newer = second.event(agentEnrolRoutes.registerAgent, registered(second));
+    await send(newer);
+    await send(second.event(agentEnrolRoutes.unregisterAgent, {}));
+    for (const replay of [event, newer]) {
+      await expect(send(replay)).rejects.toEqual(refused(409, 'REQUEST_REPLAYED'));
+    }
+    expect((await stored(agent))?.registration).toBeUndefined();
+    await register(agent.secondProcess('boot-0003'));
+    expect((await stored(agent))?.registration?.bootId).toBe('boot-0003');
+  });
+
   it('is signed with the key of another agent, or of an agent of another tenant', async () => {
     const agent = await enrolledAgent();
     const other = await enrolledAgent('globex', 'theirs');

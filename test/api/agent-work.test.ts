@@ -197,6 +197,19 @@ describe('a forged result', () => {
     expect(await write(statement, [chunk(1, '2')])).toMatchObject({ next_seq: 2, full: false });
   });
 
+  it('with another profile, or a negative number, is refused, and ends no output', async () => {
+    const statement = await running();
+    await write(statement, [chunk(0, '1')]);
+    const other = statement.sandbox_profile === 'dev-flex' ? 'prod-critical' : 'dev-flex';
+    await expect(complete(statement, { sandbox_profile: other })).rejects.toEqual(refused(400, 'INPUT_INVALID'));
+    for (const negative of ['bytes', 'chunks', 'dropped_bytes']) {
+      const output = { sha256: 'f'.repeat(64), bytes: 1, chunks: 1, dropped_bytes: 0, [negative]: -1 };
+      await expect(complete(statement, { output })).rejects.toEqual(refused(400, 'BAD_REQUEST'));
+    }
+    expect(await write(statement, [chunk(1, '2')])).toMatchObject({ next_seq: 2, full: false });
+    expect(await complete(statement)).toEqual({ result: 'accepted' });
+  });
+
   it('of a command that was never confirmed settles nothing', async () => {
     const message = await started();
     const statement = await offer();

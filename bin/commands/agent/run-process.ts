@@ -5,6 +5,7 @@ import { runInNewContext } from 'node:vm';
 import { AgentError } from '../../../agent/agent-error.ts';
 import { logTo } from '../../../agent/agent-log.ts';
 import type { AgentProgram } from '../../../agent/agent-program.ts';
+import { closeInheritedDescriptors } from '../../../agent/sandbox/inherited-descriptors.ts';
 import { startAgent } from '../../../agent/start-agent.ts';
 import { machine } from '../../../agent/system.ts';
 import type { Terminal } from '../../terminal/terminal.ts';
@@ -26,6 +27,7 @@ export async function runAgentProcess(
     () => new Date().toISOString(),
     json,
   );
+  closeInheritedDescriptors();
   let stop = () => {};
   try {
     const started = (agent: AgentProgram) => {

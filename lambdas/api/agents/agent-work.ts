@@ -41,7 +41,9 @@ const handle = router<Signed, typeof agentWorkRoutes>(agentWorkRoutes, {
 
   async completeStep(ports, { body }) {
     const assignment = await assignmentOf(ports, ports.caller, body);
-    const isValid = assignment.idempotencyKey === body.idempotency_key && mayHaveRun(assignment);
+    const isOfAssignment =
+      assignment.idempotencyKey === body.idempotency_key && assignment.profile === body.sandbox_profile;
+    const isValid = isOfAssignment && mayHaveRun(assignment);
     // The digest in receipt and evidence is of what is stored, not of what the agent claims. A process that was restarted
     // reports the result of the one before.
     const output = isValid ? await storedOutput(ports, assignment, body.output) : body.output;

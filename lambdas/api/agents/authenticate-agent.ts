@@ -21,7 +21,8 @@ export interface AgentAuthenticator {
  * - `idempotent`: the same request again changes nothing, because the assignment (status and lease) and the output
  *   (number of the chunk) decide. Agents send such requests at the same time as syncs, in any order, so their counter is
  *   not compared.
- * - `register`: a new process has a new counter. Its request must be newer than the last registration.
+ * - `register`: a new process has a new counter. Its request must be newer than the last registration, and than the end of
+ *   the last process; a process that has unregistered does not register again.
  */
 export type ReplayRule = 'ordered' | 'idempotent' | 'register';
 
@@ -48,7 +49,7 @@ export async function authenticateAgent(
     throw new Problem(403, 'FORBIDDEN', `the request names ${named} and is signed by ${agent.agentId}`);
   }
   const caller = { agent, bootId: nonce.bootId, requestCounter: nonce.counter };
-  if (rule === 'register') assertNewProcess(caller, request.created);
+  if (rule === 'register') assertNewProcess(caller, request.created, clock);
   else assertRegistered(caller);
   if (rule !== 'idempotent') assertGrows(caller);
   return caller;
@@ -95,13 +96,21 @@ function assertRegistered({ agent, bootId }: AuthenticatedAgent): void {
 /** `created` has seconds. */
 const SECOND_MS = 1000;
 
-function assertNewProcess({ agent: { registration, name }, bootId }: AuthenticatedAgent, created: number): void {
-  if (!registration || registration.bootId === bootId) return;
-  if (created + SECOND_MS > Date.parse(registration.at)) return;
+function assertNewProcess(
+  { agent: { registration, unregistered, name }, bootId }: AuthenticatedAgent,
+  created: number,
+  clock: Clock,
+): void {
+  if (registration?.bootId === bootId) return;
+  const lastAt = registration?.at ?? unregistered?.at;
+  const isNewer = lastAt === undefined || created + SECOND_MS > Date.parse(lastAt);
+  if (isNewer && unregistered?.bootId !== bootId) return;
   throw new Problem(
     409,
     'REQUEST_REPLAYED',
-    `a process of ${name} registered after this request was signed; sign it again`,
+    `a process of ${name} registered or ended after this request was signed; sign it again`,
+    // A process with a slow clock corrects it, and signs again.
+    { server_time: isoNow(clock) },
   );
 }
 

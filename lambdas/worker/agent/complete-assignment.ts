@@ -25,6 +25,12 @@ export const completeAssignment: CompleteAssignment<AgentPorts> = async (ports, 
       `the result of ${assignmentId} names another idempotency key than its assignment`,
     );
   }
+  if (assignment.profile !== request.sandbox_profile) {
+    throw new CountersignError(
+      'INPUT_INVALID',
+      `${assignmentId} was assigned with the profile ${assignment.profile}, and its result says ${request.sandbox_profile}`,
+    );
+  }
   if (request.status === 'unknown') return reportLost(ports, caller, assignment);
   const result = resultOf({ ...request, status: request.status });
   // A command that nobody confirmed must not have run: its result settles nothing.
