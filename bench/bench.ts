@@ -13,10 +13,12 @@ import type { RequestReport } from '../local/aws/request-counts.ts';
 import { tablesOf } from '../local/dynamodb/tables.ts';
 import { type Host, startHost } from '../local/host/host.ts';
 import { type Assembly, synthesize } from '../local/template/synthesize.ts';
+import { resolveTemplate } from '../local/template/template.ts';
 import { byTest } from '../test/fakes/by-test.ts';
 import { agentFigures } from './agents.ts';
 import { decisionToStepMs } from './approvals.ts';
 import { cliStart } from './cli-start.ts';
+import { coldStarts } from './cold-start.ts';
 import { policyDecisionMs } from './policy.ts';
 import { runLists } from './run-lists.ts';
 
@@ -33,6 +35,8 @@ const { values: options } = parseArgs({
     listed: { type: 'string', default: '100000' },
     /** Only the figures of agents. */
     agents: { type: 'boolean', default: false },
+    /** Only the imports of the functions' bundles. */
+    'cold-start': { type: 'boolean', default: false },
     /** `--no-socket`: agents are named no socket, so they only poll. */
     socket: { type: 'boolean', default: true },
   },
@@ -61,6 +65,30 @@ async function agentsOnly() {
     await host.stop();
     rmSync(dataFolder, { recursive: true, force: true });
   }
+}
+
+async function coldStartsOnly() {
+  const dataFolder = mkdtempSync(join(tmpdir(), 'countersign-bench-'));
+  try {
+    const assembly = await synthesize(join(dataFolder, 'cdk.out'));
+    report({ coldStarts: importsOf(assembly) });
+  } finally {
+    rmSync(dataFolder, { recursive: true, force: true });
+  }
+}
+
+/** Imports call nothing, so the addresses do not matter. */
+function importsOf(assembly: Assembly) {
+  const url = 'http://127.0.0.1:1';
+  const stack = resolveTemplate(assembly.template, {
+    stackName: assembly.stackName,
+    awsEndpointUrl: url,
+    hostUrl: url,
+  });
+  return coldStarts(stack, (logicalId) => {
+    const code = stack.resources.get(logicalId)?.properties.Code as { S3Key: string };
+    return assembly.codeFolder(code.S3Key);
+  });
 }
 
 const print = (text: string) => process.stderr.write(`${text}\n`);
@@ -94,6 +122,8 @@ async function main() {
     const policy = await policyDecisionMs();
     print('starts of the command line');
     const cli = await cliStart(host.url);
+    print('imports of the bundles');
+    const imports = importsOf(assembly);
     const late = await bench.counted(() => bench.oneAtATime(20), 20);
     report({
       dynamodbRequestsPerRun: together.perRun.dynamodb,
@@ -108,6 +138,7 @@ async function main() {
       policyColdMs: round(policy.coldMs),
       policyWarmMs: round(policy.warmMs),
       cliStart: cli,
+      coldStarts: imports,
       listsOf50: lists,
       requestsPerRunAtTableSize: {
         [SEQUENTIAL]: alone.perRun.dynamodb,
@@ -376,4 +407,6 @@ function report(figures: Record<string, unknown>): void {
   }
 }
 
-await (options.agents ? agentsOnly() : main());
+if (options.agents) await agentsOnly();
+else if (options['cold-start']) await coldStartsOnly();
+else await main();

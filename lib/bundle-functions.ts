@@ -43,6 +43,12 @@ const PROGRAMS: Record<string, { entry: string; file: string }> = {
   },
 };
 
+/** What bundles contain in place of modules that cost much of a cold start. The files say why. */
+export const FUNCTION_ALIASES: Record<string, string> = {
+  'node:http': './lambdas/entry/node-http.ts',
+  '@aws-sdk/credential-provider-node': './lambdas/entry/environment-credentials.ts',
+};
+
 /** The folder of an entry point's bundle: `intake/github` → the folder with its index.mjs. */
 export type FunctionBundles = (entry: string) => string;
 
@@ -83,7 +89,9 @@ function settings(entryPoints: Record<string, string>, outdir: string, target = 
     target,
     format: 'esm',
     mainFields: ['module', 'main'],
-    alias: { 'node:http': './lambdas/entry/node-http.ts' },
+    alias: FUNCTION_ALIASES,
+    // The SDK imports it in browsers only.
+    external: ['bowser'],
     minify: true,
     // Logs and error handling use the names of classes.
     keepNames: true,

@@ -21,6 +21,22 @@ it('a large document is compressed, and what conditions need stays beside it', (
   expect(docOf(item)).toEqual(doc);
 });
 
+it('a document that would exceed one write unit as text is stored within one', () => {
+  const rows = (letters: number) =>
+    toItem(KEY, { status: 'succeeded', output: 'a text of a receipt '.repeat(letters / 20) });
+  expect(rows(900).doc?.S).toBeDefined();
+  expect(itemBytes(rows(900))).toBeLessThanOrEqual(1024);
+  for (const letters of [1_000, 4_000]) {
+    expect(rows(letters).doc?.B).toBeDefined();
+    expect(itemBytes(rows(letters))).toBeLessThanOrEqual(1024);
+  }
+});
+
+it('a larger document that an earlier version stored as text is read', () => {
+  const doc = { text: noise('letters', 4_000) };
+  expect(docOf({ ...toItem(KEY, {}), doc: { S: JSON.stringify(doc) } })).toEqual(doc);
+});
+
 it('a repeated text adds almost nothing to a compressed row', () => {
   const text = noise('a field', 250_000);
   const once = itemBytes(toItem(KEY, { text }));

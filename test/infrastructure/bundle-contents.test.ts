@@ -1,0 +1,34 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, inject, it } from 'vitest';
+import { readAssembly } from '../../local/template/synthesize.ts';
+
+const { template, codeFolder } = readAssembly(inject('assemblies').local, 'local');
+const bundles = Object.entries(template.Resources ?? {})
+  .filter(([, { Type }]) => Type === 'AWS::Lambda::Function')
+  .map(([logicalId, { Properties }]) => {
+    const code = Properties?.Code as { S3Key: string };
+    return { logicalId, source: readFileSync(join(codeFolder(code.S3Key), 'index.mjs'), 'utf8') };
+  });
+
+/** From the clients and the search for credentials that `@aws-sdk/credential-provider-node` would add. */
+const UNUSED = ['SSOServiceException', 'SSOOIDCServiceException', 'STSServiceException', 'credential_process'];
+const KB = 1024;
+
+it('bundles contain no search for credentials and no clients that it would need', () => {
+  expect(bundles.length).toBeGreaterThan(20);
+  const found = bundles.flatMap(({ logicalId, source }) =>
+    UNUSED.filter((text) => source.includes(text)).map((text) => `${logicalId} contains ${text}`),
+  );
+  expect(found).toEqual([]);
+});
+
+/** An import takes time in proportion to the size of the bundle. `npm run bench` compares the times. */
+it.each([
+  [/^IntakeGithub/, 600 * KB],
+  [/^WorkerStep/, 840 * KB],
+])('the bundle of %s stays below %i bytes', (name, maxBytes) => {
+  const sizes = bundles.filter(({ logicalId }) => name.test(logicalId)).map(({ source }) => Buffer.byteLength(source));
+  expect(sizes.length).toBeGreaterThan(0);
+  for (const size of sizes) expect(size).toBeLessThan(maxBytes);
+});
