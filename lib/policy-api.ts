@@ -1,6 +1,7 @@
 import { Construct } from 'constructs';
 import { PoliciesEnvironment } from '../lambdas/api/environment.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
+import type { EvidenceBucket } from './evidence/evidence-bucket.ts';
 import type { CountersignHttpApi } from './http-api.ts';
 import type { ListCursors } from './list-cursors.ts';
 import { NodeFunction, seconds } from './node-function.ts';
@@ -16,18 +17,24 @@ interface PolicyApiProps {
   httpApi: CountersignHttpApi;
   cursors: ListCursors;
   runTable: RunTable;
+  evidence: EvidenceBucket;
 }
 
 /** The routes about policies: read, publish, and replay recorded decisions. */
 export class PolicyApi extends Construct {
-  constructor(scope: Construct, id: string, { bundles, config, httpApi, cursors, runTable }: PolicyApiProps) {
+  constructor(scope: Construct, id: string, { bundles, config, httpApi, cursors, runTable, evidence }: PolicyApiProps) {
     super(scope, id);
     const policies = new NodeFunction(this, 'Policies', {
       bundles,
       entry: 'api/policies/policies',
       description: 'Returns, publishes and replays policies',
       schema: PoliciesEnvironment,
-      environment: { RUN_TABLE: runTable.table.tableName, ...cursors.environment, STAGE_KIND: config.kind },
+      environment: {
+        RUN_TABLE: runTable.table.tableName,
+        ...cursors.environment,
+        STAGE_KIND: config.kind,
+        EVIDENCE_BUCKET: evidence.bucket.bucketName,
+      },
       timeout: POLICY_API_TIMEOUT,
     });
     cursors.allow(policies);
@@ -35,6 +42,7 @@ export class PolicyApi extends Construct {
     runTable.allow(policies, ['PutItem'], ['CHANGE']);
     runTable.allowIndexQuery(policies, 'byTenant');
     runTable.allow(policies, ['BatchGetItem', 'Query'], ['RUN']);
+    evidence.allowTexts(policies);
     httpApi.serve('policies', policies);
   }
 }

@@ -126,7 +126,7 @@ export class CountersignStack extends Stack {
     new Api(this, 'Api', { ...shared, httpApi, cursors, worker, evidence, queues, stepQueue });
     new AccessApi(this, 'AccessApi', { ...shared, httpApi, cursors, liveFeed });
     const { planSecrets } = new DefinitionsApi(this, 'DefinitionsApi', { ...shared, httpApi, cursors, stepQueue });
-    new PolicyApi(this, 'PolicyApi', { ...shared, httpApi, cursors });
+    new PolicyApi(this, 'PolicyApi', { ...shared, httpApi, cursors, evidence });
     const secrets = [webhookSecrets, messagingSecrets, connectionSecrets, planSecrets];
     new TenantSetup(this, 'TenantSetup', { ...shared, httpApi, cursors, secrets });
     new EvidenceApi(this, 'EvidenceApi', { ...shared, httpApi, evidence });

@@ -34,7 +34,10 @@ export const BulkEnvironment = ApprovalsApiEnvironment;
 
 export const ApiEnvironment = z.object({ RUN_TABLE: z.string(), CURSOR_SECRET_ARN: z.string() });
 
-export const PoliciesEnvironment = ApiEnvironment.extend({ STAGE_KIND: z.enum(['prod', 'staging', 'dev']) });
+export const PoliciesEnvironment = ApiEnvironment.extend({
+  STAGE_KIND: z.enum(['prod', 'staging', 'dev']),
+  EVIDENCE_BUCKET: z.string(),
+});
 /** `LIVE_URL`: the URL of the WebSocket API, if the stage has the live feed. */
 export const AccessEnvironment = ApiEnvironment.extend({ LIVE_URL: z.string().optional() });
 

@@ -11,6 +11,7 @@ import {
   type PolicyRule,
   type PreparedPolicies,
 } from './policy-engine.ts';
+import { cedarSetText } from './policy-texts.ts';
 import type { ShippedPolicies } from './shipped-policies.ts';
 
 type CedarTexts = Extract<TenantPolicies, { engine: 'cedar' }>;
@@ -31,7 +32,7 @@ export class CedarPolicies implements PolicyEngine<'cedar'> {
     if (taken.length > 0)
       throw new InvalidPolicies(taken.map((file) => `${file}: a shipped policy file has this name; choose another`));
     const { policies, warnings } = this.#read(shipped, files);
-    const hash = hashOf({ engine: 'cedar', schema: shipped.schema, shipped: shipped.files, files });
+    const hash = hashOf(cedarSetText(shipped, files));
     const own = policies.filter(({ place }) => Object.hasOwn(files, place.file));
     const empty = Object.keys(files).filter((file) => !own.some(({ place }) => place.file === file));
     const emptyFiles = empty.map((file) => `${file}: contains no policy; add one or remove the file`);

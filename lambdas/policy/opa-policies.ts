@@ -1,20 +1,18 @@
-import { gunzipSync } from 'node:zlib';
 import * as z from 'zod';
 import { RISKS } from '../connectors/connector.ts';
-import { hashOf, sha256Hex } from '../run/canonical-json.ts';
+import { hashOf } from '../run/canonical-json.ts';
 import { GroupSets } from './approval-requirement.ts';
 import { loadOpa, type Opa } from './opa-runtime.ts';
 import { type PolicyDecision, type PolicyRequest, QUORUM_MAX_PEOPLE, type TenantPolicies } from './policy.ts';
 import { InvalidPolicies, type PolicyEngine, type PreparedPolicies } from './policy-engine.ts';
 import { nowOf } from './policy-facts.ts';
+import { regoSetText, unzipModule } from './policy-texts.ts';
 
 type CompiledRego = Extract<TenantPolicies, { engine: 'rego' }>;
 
 /** Rule `decision` of package `countersign`, as `opa build -t wasm -e countersign/decision` names it. */
 const ENTRYPOINT = 'countersign/decision';
 
-/** A module of OPA's compiler has about 130 KB and grows with the policy. */
-const WASM_MAX_BYTES = 4 * 1024 * 1024;
 const MEMORY_PAGE_BYTES = 64 * 1024;
 const MEMORY_INITIAL_PAGES = (2 * 1024 * 1024) / MEMORY_PAGE_BYTES;
 /** A policy that needs more memory aborts, which denies. */
@@ -47,8 +45,11 @@ export class OpaPolicies implements PolicyEngine<'rego'> {
   }
 
   async prepare({ wasmGzipBase64 }: CompiledRego): Promise<PreparedPolicies> {
+    return this.prepareModule(unzipModule(wasmGzipBase64));
+  }
+
+  async prepareModule(wasm: Buffer<ArrayBuffer>): Promise<PreparedPolicies> {
     const opa = this.#load();
-    const wasm = unzip(wasmGzipBase64);
     const { entrypoints } = await start(opa, wasm).catch((error: unknown) => {
       throw new InvalidPolicies([`the policy is not a WebAssembly module compiled by OPA: ${messageOf(error)}`]);
     });
@@ -75,7 +76,7 @@ class OpaSet implements PreparedPolicies {
     this.#wasm = wasm;
     // OPA's compiler stores the names of attributes as text.
     this.usesBefore = wasm.includes('before');
-    this.hash = hashOf({ engine: 'rego', wasm: sha256Hex(wasm) });
+    this.hash = hashOf(regoSetText(wasm));
   }
 
   async decide(request: PolicyRequest): Promise<PolicyDecision> {
@@ -91,16 +92,6 @@ class OpaSet implements PreparedPolicies {
 
 const start = async (opa: Opa, wasm: Buffer<ArrayBuffer>) =>
   opa.loadPolicy(wasm, { initial: MEMORY_INITIAL_PAGES, maximum: MEMORY_MAX_PAGES });
-
-function unzip(wasmGzipBase64: string): Buffer<ArrayBuffer> {
-  try {
-    return gunzipSync(Buffer.from(wasmGzipBase64, 'base64'), { maxOutputLength: WASM_MAX_BYTES });
-  } catch (cause) {
-    throw new InvalidPolicies([
-      `the policy must be gzip in base64, at most ${WASM_MAX_BYTES} bytes unpacked: ${messageOf(cause)}`,
-    ]);
-  }
-}
 
 /** OPA throws strings. */
 const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));

@@ -35,7 +35,7 @@ export async function loadState(changer: RunChanger, { tenant, runId }: StepMess
   const steps = new Map([...(undone ?? []), ...loaded.steps].map((step) => [step.index, step]));
   const known = { run, trigger, settings, steps, ...(original && { original }) };
   const performed = workflow && withRequestedMode(workflow, run.request?.validationMode);
-  const state = { ...known, workflow: performed ?? emptyWorkflow(name) };
+  const state = { ...known, workflow: performed ?? emptyWorkflow(name), ...(workflow && { published: workflow }) };
   if (!workflow) throw new ContextMissing(state, `its workflow ${name} version ${version} is not published`);
   if (triggerIsLost) throw new ContextMissing(state, 'its trigger is not stored');
   if (run.rollbackOf && !undone) throw new ContextMissing(state, `${run.rollbackOf.runId} is not stored`);

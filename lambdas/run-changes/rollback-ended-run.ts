@@ -109,7 +109,12 @@ interface Rollback {
 }
 
 /** A run that begins in `rolling_back`: it has no steps of the workflow, only undos. It needs no slot. */
-function rollbackRun({ trigger }: RunState, run: TerminalRun, runId: string, rollback: Rollback): CreatedRun {
+function rollbackRun(
+  { trigger, published }: RunState,
+  run: TerminalRun,
+  runId: string,
+  rollback: Rollback,
+): CreatedRun {
   const { bundleHash, steps, by, at } = rollback;
   const { tenant, automation, workspace, workflow, subject, enrichment, inputs, salt } = run;
   const rollbackOf = { runId: run.runId, bundleHash, steps };
@@ -152,6 +157,7 @@ function rollbackRun({ trigger }: RunState, run: TerminalRun, runId: string, rol
       type: 'run.enriched',
       enrichmentHash: hashOf(enrichment ?? null),
       ...(salt !== undefined && { salted: true as const }),
+      ...(published && { workflowHash: hashOf(published) }),
     })
     .move('ready', by)
     .move('rolling_back', by)

@@ -23,6 +23,8 @@ export interface RunState {
   run: Run;
   trigger: Trigger;
   workflow: PublishedWorkflow;
+  /** As it is stored: the run may perform it in another mode. Absent if it is missing. */
+  published?: PublishedWorkflow;
   settings: TenantSettings;
   steps: Steps;
   /** The run that this one replays. It has ended, so it does not change. */

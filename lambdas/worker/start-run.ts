@@ -57,7 +57,7 @@ function requesterOf(
 
 async function enrichRun(
   { expressions, ids, definitions }: Pick<Worker, 'expressions' | 'ids' | 'definitions'>,
-  { workflow, trigger }: RunState,
+  { workflow, published, trigger }: RunState,
   draft: RunDraft,
 ): Promise<void> {
   const { createdAt, tenant, runId, inputs: given, inputsFrom } = draft.run;
@@ -73,6 +73,7 @@ async function enrichRun(
     enrichmentHash: hashOf(enrichment),
     ...(requester && { requester }),
     salted: true,
+    ...(published && { workflowHash: hashOf(published) }),
     ...(inputs && { inputsHash: hashOf(inputs) }),
   });
   if (workflow.concurrencyKey === undefined) return;

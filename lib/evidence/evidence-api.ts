@@ -39,7 +39,7 @@ export class EvidenceApi extends Construct {
     runTable.allowIndexQuery(fetch, 'bySubject');
     fetch.allow(
       ['s3:GetObject'],
-      ['evidence/*', 'log/*'].map((keys) => evidence.bucket.arnForObjects(keys)),
+      ['evidence/*', 'log/*', 'texts/*'].map((keys) => evidence.bucket.arnForObjects(keys)),
     );
     const bucketId = Stack.of(this).getLogicalId(evidence.bucket.node.defaultChild as CfnBucket);
     Validations.of(this).acknowledge({
@@ -49,6 +49,10 @@ export class EvidenceApi extends Construct {
     Validations.of(this).acknowledge({
       id: `AwsSolutions-IAM5[Resource::<${bucketId}.Arn>/log/*]`,
       reason: 'Files of changes are named after tenants and days; the tenant comes from the credential of the caller.',
+    });
+    Validations.of(this).acknowledge({
+      id: `AwsSolutions-IAM5[Resource::<${bucketId}.Arn>/texts/*]`,
+      reason: 'Texts are named after tenants and hashes; the tenant comes from the credential of the caller.',
     });
     evidence.exports.readableBy(fetch, 'artifacts');
     httpApi.serve('evidence', fetch);

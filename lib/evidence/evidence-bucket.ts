@@ -84,6 +84,9 @@ export class EvidenceBucket extends Construct {
       id: `AwsSolutions-IAM5[Resource::<${bucketId}.Arn>/evidence/*]`,
       reason: 'Bundles are named after runs; the permission ends at the evidence/ prefix.',
     });
+    // The policies and the workflow version of a run, which evidence names by their hashes.
+    runTable.allow(seal, ['GetItem'], ['TENANT']);
+    this.allowTexts(seal);
     exports.writableBy(seal, 'siem', 'artifacts', 'output');
     // The output of commands that could not be written when they completed. That of a lost agent is closed first.
     runTable.allow(seal, ['Query', 'GetItem', 'PutItem'], ['OUT']);
@@ -99,6 +102,16 @@ export class EvidenceBucket extends Construct {
       ['kms:GetPublicKey'],
       this.keys.map(({ keyId }) => keyId),
     );
+  }
+
+  /** Lets a function store policy sets and workflow versions by hash. */
+  allowTexts(to: NodeFunction): void {
+    to.allow(['s3:PutObject'], [this.bucket.arnForObjects('texts/*')]);
+    const bucketId = Stack.of(this).getLogicalId(this.bucket.node.defaultChild as CfnBucket);
+    Validations.of(to.node.scope ?? to).acknowledge({
+      id: `AwsSolutions-IAM5[Resource::<${bucketId}.Arn>/texts/*]`,
+      reason: 'Texts are named after tenants and hashes; the permission ends at the texts/ prefix.',
+    });
   }
 
   #accessLogs(): Bucket {

@@ -91,7 +91,9 @@ class CallHandler {
     if ('refusal' in call) return send(response, call.refusal);
 
     this.#options.requests.count(caller.functionLogicalId, service, call.operation);
-    const { delayMs, rule } = this.#options.faults.forCall({ ...caller, service, operation: call.operation });
+    const resources = () => call.checks().flatMap(({ resource }) => resource);
+    const faultable = { ...caller, service, operation: call.operation, resources };
+    const { delayMs, rule } = this.#options.faults.forCall(faultable);
     if (delayMs > 0) await delay(delayMs);
     if (rule?.kind === 'crash_before') return this.#crash(caller, response);
     const injected = rule && faultReply(rule, call);

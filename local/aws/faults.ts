@@ -8,6 +8,8 @@ const FaultRuleSchema = z
     function: z.string().min(1).optional(),
     service: z.string().min(1).optional(),
     operation: z.string().min(1).optional(),
+    /** A part of the ARN of a resource of the call. */
+    resource: z.string().min(1).optional(),
     /** The first matching call that fails, counted from 1 since the rule was added. */
     nth: z.int().min(1).default(1),
     times: z.union([z.int().min(1), z.literal('always')]).default(1),
@@ -35,6 +37,8 @@ interface FaultableCall {
   functionLogicalId: string;
   service: string;
   operation: string;
+  /** The ARNs of its resources. */
+  resources?(): string[];
 }
 
 /** The fault of one call. A call can be delayed and also fail. */
@@ -95,9 +99,13 @@ function matches(rule: FaultRule, call: FaultableCall): boolean {
     (rule.kind !== 'conflict' || call.service === 'dynamodb') &&
     (rule.function === undefined || namesFunction(rule.function, call.functionLogicalId)) &&
     (rule.service === undefined || rule.service.toLowerCase() === call.service) &&
-    (rule.operation === undefined || rule.operation.toLowerCase() === call.operation.toLowerCase())
+    (rule.operation === undefined || rule.operation.toLowerCase() === call.operation.toLowerCase()) &&
+    (rule.resource === undefined || hasResource(call, rule.resource))
   );
 }
+
+const hasResource = ({ resources }: FaultableCall, part: string) =>
+  resources?.().some((resource) => resource.includes(part)) ?? false;
 
 /**
  * `worker` matches `WorkerFunction8A1B2C3D` (the start of the logical id) and `StepsWorker8A1B2C3D` (the end of the logical id

@@ -120,7 +120,11 @@ beforeAll(async () => {
     ...outputPorts(shop.clock),
     newApiKey: () => `csk_${Math.random()}`,
     cursorSecret: async () => 'secret',
-    store: { get: async () => Buffer.from(MARK) },
+    store: {
+      get: async () => Buffer.from(MARK),
+      find: async (key: string) => (key === `texts/acme/${PLAN_HASH}` ? Buffer.from(MARK) : undefined),
+    },
+    texts: { keepPolicies: async () => {} },
     jobs: new MemoryBulkJobs(),
     deadLetters: {
       counts: async () => [],

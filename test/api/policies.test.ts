@@ -2,12 +2,16 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { handlePolicies } from '../../lambdas/api/policies/policies.ts';
 import { toolNames } from '../../lambdas/connectors/registry.ts';
 import { type HttpEvent, Problem } from '../../lambdas/entry/http.ts';
+import { textKey } from '../../lambdas/evidence/texts/named-texts.ts';
+import { TextArchive } from '../../lambdas/pipeline/text-archive.ts';
 import { CedarPolicies } from '../../lambdas/policy/cedar-policies.ts';
 import { CedarRuntime, loadCedar } from '../../lambdas/policy/cedar-runtime.ts';
 import { FailClosedPolicy } from '../../lambdas/policy/fail-closed-policy.ts';
 import { OpaPolicies } from '../../lambdas/policy/opa-policies.ts';
 import { NO_TENANT_POLICIES, type PolicyDecision, type TenantPolicies } from '../../lambdas/policy/policy.ts';
 import { readShippedPolicies } from '../../lambdas/policy/shipped-policies.ts';
+import { prepareStored } from '../../lambdas/policy/stored-policies.ts';
+import { sha256Hex } from '../../lambdas/run/canonical-json.ts';
 import type { Run } from '../../lambdas/run/run.ts';
 import type { LoadedRun } from '../../lambdas/run/run-store.ts';
 import { OLIVIA } from '../approval/people.ts';
@@ -15,6 +19,7 @@ import { byTest } from '../fakes/by-test.ts';
 import { CountingIds } from '../fakes/counting-ids.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
 import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
+import { MemoryEvidenceStore } from '../fakes/memory-evidence-store.ts';
 import { MemoryLog } from '../fakes/memory-log.ts';
 import { compiledRego } from '../policy/rego.ts';
 import { aRequest } from '../policy/requests.ts';
@@ -67,6 +72,14 @@ const FREEZE = {
   files: { 'freeze.cedar': '@id("freeze") @reason("frozen") forbid (principal, action, resource);' },
 };
 
+let refuseTexts = false;
+beforeEach(() => {
+  refuseTexts = false;
+});
+const texts = new MemoryEvidenceStore(async (_name, run) => {
+  if (refuseTexts) throw new Error('S3 is down');
+  return run();
+});
 const ids = new CountingIds();
 const clock = new FakeClock();
 
@@ -92,6 +105,7 @@ async function ask(route: string, body?: unknown, as: As = {}) {
     engines,
     tools: toolNames(),
     shipped: () => shipped,
+    texts: new TextArchive({ store: texts, definitions, shipped: () => shipped, log: new MemoryLog() }),
     policyOf,
     cursorSecret: async () => 'secret',
     clock,
@@ -160,6 +174,26 @@ describe('publishing', () => {
       policyHash: body.hash,
     });
     expect((await ask(SHOW, undefined, { tenant: 'globex' })).body.hash).toBe(before.hash);
+  });
+
+  it('stores the text of the set, and of the one that it replaces, under its hash', async () => {
+    const before = (await ask(SHOW)).body.hash;
+    const { hash } = (await ask(PUBLISH, FREEZE)).body;
+    const rego = (await ask(PUBLISH, compiledRego('decision'))).body.hash;
+    for (const each of [before, hash, rego]) expect(sha256Hex(await texts.get(textKey('acme', each)))).toBe(each);
+    const { wasm } = JSON.parse((await texts.get(textKey('acme', rego))).toString());
+    expect(sha256Hex(await texts.get(textKey('acme', wasm)))).toBe(wasm);
+    const again = await prepareStored(hash, (each) => texts.peek(textKey('acme', each)));
+    expect(await again?.decide(aRequest())).toMatchObject({ verdict: 'deny', policies: ['freeze'], policyHash: hash });
+    expect((await prepareStored(rego, (each) => texts.peek(textKey('acme', each))))?.hash).toBe(rego);
+    await expect(prepareStored(hash, () => Buffer.from('{}'))).rejects.toThrow('was changed');
+  });
+
+  it('is refused while the text cannot be stored', async () => {
+    const before = await definitions.policies('acme');
+    refuseTexts = true;
+    await expect(ask(PUBLISH, aForbid('resource in Connector::"github"'))).rejects.toThrow('S3 is down');
+    expect(await definitions.policies('acme')).toEqual(before);
   });
 
   it('returns the policies now and before', async () => {

@@ -113,11 +113,11 @@ describe('the addenda of a bundle', () => {
   });
 
   it('are not valid with the signature of another key', async () => {
-    const { runs, exports, clock, log } = shop;
+    const { runs, exports, texts, clock, log } = shop;
     const store = new MemoryEvidenceStore();
     const seq = JSON.parse(bundle.document.toString()).head.count + 1;
     const signer = new SeededSigner('another');
-    const sealer = { runs, store, exports, signer, clock, log };
+    const sealer = { runs, store, exports, texts, signer, clock, log };
     await sealAddendum(sealer, { entryId: 'acme.x.seal_addendum', ...message, seq });
     const name = path(`addendum-${String(seq).padStart(8, '0')}.json`);
     const envelope = await store.get(name.replace('.json', '.dsse.json'));
@@ -179,8 +179,8 @@ describe('the addenda of a bundle', () => {
   });
 
   it('sealed again are the same, also by the sealer of the bundle', async () => {
-    const { runs, evidence: store, exports, signer, clock, log } = shop;
-    const sealer = { runs, store, exports, signer, clock, log };
+    const { runs, evidence: store, exports, texts, signer, clock, log } = shop;
+    const sealer = { runs, store, exports, texts, signer, clock, log };
     const seq = JSON.parse(bundle.document.toString()).head.count + 1;
     await sealAddendum(sealer, { entryId: 'acme.x.seal_addendum', ...message, seq });
     expect(await held()).toEqual(bundle);
@@ -192,9 +192,9 @@ it('a run that was assigned before it was sealed gets its bundle without that co
   await shop.work(early);
   await assignRun(shop.worker, early, 'ana', 'ana');
   shop.outbox.receiveSeals();
-  const { runs, evidence: store, exports, signer, clock, log } = shop;
+  const { runs, evidence: store, exports, texts, signer, clock, log } = shop;
   const { run } = await shop.now(early);
-  const sealer = { runs, store, exports, signer, clock, log };
+  const sealer = { runs, store, exports, texts, signer, clock, log };
   await sealAddendum(sealer, { entryId: 'acme.x.seal_addendum', ...early, seq: run.seq });
   message = early;
   bundle = await held();

@@ -25,8 +25,8 @@ afterEach(() => vi.unstubAllGlobals());
 
 const bundleKey = () => `evidence/acme/${message.runId}/bundle.json`;
 const seal = () => {
-  const { runs, evidence: store, exports, signer, clock, log } = shop;
-  return sealRun({ runs, store, exports, signer, clock, log }, { entryId: 'seal', ...message });
+  const { runs, evidence: store, exports, texts, signer, clock, log } = shop;
+  return sealRun({ runs, store, exports, texts, signer, clock, log }, { entryId: 'seal', ...message });
 };
 const accept = (...rules: number[]) =>
   acceptBrokenRules(shop.worker, message, { rules, reason: 'found and fixed' }, 'olivia');

@@ -31,7 +31,7 @@ const DOCUMENT = 'evidence/acme/run_00000001/bundle.json';
 const ENVELOPE = 'evidence/acme/run_00000001/bundle.dsse.json';
 
 function seal(message: StepMessage, runs: Partial<RunStore> = {}, store = shop.evidence) {
-  const { signer, exports, clock, log } = shop;
+  const { signer, exports, texts, clock, log } = shop;
   const bound: Sealer['runs'] = {
     everyRow: shop.runs.everyRow.bind(shop.runs),
     receipts: shop.runs.receipts.bind(shop.runs),
@@ -39,7 +39,7 @@ function seal(message: StepMessage, runs: Partial<RunStore> = {}, store = shop.e
     completeOutboxEntry: shop.runs.completeOutboxEntry.bind(shop.runs),
   };
   const entryId = `acme.${message.runId}.seal_evidence`;
-  return sealRun({ runs: { ...bound, ...runs }, store, exports, signer, clock, log }, { entryId, ...message });
+  return sealRun({ runs: { ...bound, ...runs }, store, exports, texts, signer, clock, log }, { entryId, ...message });
 }
 
 /** The verdict of an auditor on the stored bundle. */
@@ -247,8 +247,9 @@ describe('sealing', () => {
     const message = await endedRun();
     await seal(message);
     const envelope = await shop.evidence.get(ENVELOPE);
-    const { clock, log, runs, exports, evidence: store } = shop;
-    const sealer = { runs, store, exports, signer: new SeededSigner('rotated', [shop.signer.publicKey]), clock, log };
+    const { clock, log, runs, exports, texts, evidence: store } = shop;
+    const signer = new SeededSigner('rotated', [shop.signer.publicKey]);
+    const sealer = { runs, store, exports, texts, signer, clock, log };
     await sealRun(sealer, { entryId: `acme.${message.runId}.seal_evidence`, ...message });
     expect((await shop.evidence.get(ENVELOPE)).equals(envelope)).toBe(true);
   });

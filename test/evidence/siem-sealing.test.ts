@@ -20,9 +20,9 @@ beforeEach(async () => {
 afterEach(() => vi.unstubAllGlobals());
 
 async function seal(): Promise<void> {
-  const { runs, evidence: store, exports, signer, clock, log } = shop;
+  const { runs, evidence: store, exports, texts, signer, clock, log } = shop;
   await sealRun(
-    { runs, store, exports, signer, clock, log },
+    { runs, store, exports, texts, signer, clock, log },
     { entryId: 'acme.run_00000001.seal_evidence', ...message },
   );
 }

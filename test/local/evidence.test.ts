@@ -1,5 +1,5 @@
 import { createHash, createPublicKey } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { GetPublicKeyCommand, KMSClient } from '@aws-sdk/client-kms';
@@ -155,4 +155,67 @@ it('a finished run is counted by its result, and the sweeper shows what is due a
       expect.objectContaining({ name: 'ApprovalsWaiting', dimensions: {}, sum: 0 }),
     ]),
   );
+});
+
+it('the policies and the workflow of a bundle are stored under their hashes, and the decisions can be made again', async () => {
+  const document = JSON.parse((await stored(evidence.documentKey)).toString());
+  const hashes: string[] = [...document.versions.policies];
+  const enriched = run.commits.flatMap(({ events }) => events).find(({ type }) => type === 'run.enriched');
+  hashes.push(String((enriched as { workflowHash?: string }).workflowHash));
+  for (const hash of hashes) {
+    const Key = `texts/acme/${hash}`;
+    expect(
+      createHash('sha256')
+        .update(await stored(Key))
+        .digest('hex'),
+    ).toBe(hash);
+    const { ObjectLockRetainUntilDate: until } = await asHost.send(new HeadObjectCommand({ Bucket, Key }));
+    expect(until?.getTime()).toBeGreaterThan(await host.now());
+    const read = (key: string) => host.request('GET', `/api/v1/texts/${hash}`, { headers: { 'x-api-key': key } });
+    expect([(await read(ACME_KEY)).status, hash]).toEqual([200, hash]);
+  }
+  const unknown = await host.request('GET', `/api/v1/texts/${'0'.repeat(64)}`, { headers: { 'x-api-key': ACME_KEY } });
+  expect(unknown.status).toBe(404);
+  // The workflow of another tenant.
+  const path = `/api/v1/texts/${hashes.at(-1)}`;
+  expect((await host.request('GET', path, { headers: { 'x-api-key': GLOBEX_KEY } })).status).toBe(404);
+
+  const folder = mkdtempSync(join(tmpdir(), 'countersign-texts-'));
+  try {
+    const bundle = join(folder, 'b.json');
+    const [keys, texts] = [join(folder, 'keys.json'), join(folder, 'b.texts')];
+    const got = await piped(['evidence', 'get', run.runId, '--out', bundle, '--values', '--texts', '--url', host.url]);
+    expect(got.exitCode).toBe(0);
+    expect(readdirSync(texts).sort()).toEqual([...hashes].sort());
+    writeFileSync(keys, await (await fetch(`${host.url}/.well-known/countersign-keys.json`)).text());
+    const verify = () => onTerminal(200, ['evidence', 'verify', bundle, '--key', keys, '--with-texts', texts]);
+    const decided = new Set(document.decisions.map(({ index }: { index: number }) => index)).size;
+    const again = await verify();
+    expect(again.lines.slice(-1)[0]).toMatch(
+      new RegExp(`policies  ${decided} decisions? made again, with the same result`),
+    );
+    expect(again.exitCode).toBe(0);
+
+    // Another request than the decided one.
+    const file = join(folder, 'b.values.json');
+    const values = readFileSync(file, 'utf8');
+    const changed = JSON.parse(values);
+    const step = changed.steps.find(({ action }: { action?: object }) => action);
+    step.action.fields = { ...step.action.fields, urgency: '9' };
+    writeFileSync(file, JSON.stringify(changed));
+    expect(await verify()).toMatchObject({
+      exitCode: 1,
+      stdout: expect.stringContaining('not the one on which policy decided'),
+    });
+    // A text that was changed, then one that is missing.
+    writeFileSync(file, values);
+    const policyFile = join(texts, hashes[0] ?? '');
+    const text = readFileSync(policyFile, 'utf8');
+    writeFileSync(policyFile, text.replace('permit', 'forbid'));
+    expect(await verify()).toMatchObject({ exitCode: 2 });
+    rmSync(policyFile);
+    expect(await verify()).toMatchObject({ exitCode: 2, stdout: expect.stringContaining('there is no text') });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });

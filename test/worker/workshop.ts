@@ -3,6 +3,8 @@ import { isoNow } from '../../lambdas/entry/ports.ts';
 import { sealAddendum } from '../../lambdas/evidence/addendum/seal-addendum.ts';
 import { sealRun } from '../../lambdas/evidence/bundle/seal-run.ts';
 import type { Exports } from '../../lambdas/evidence/export/export-run.ts';
+import { TextArchive } from '../../lambdas/pipeline/text-archive.ts';
+import { readShippedPolicies } from '../../lambdas/policy/shipped-policies.ts';
 import type { Commit } from '../../lambdas/run/commit.ts';
 import type { Receipt } from '../../lambdas/run/receipt.ts';
 import { isTerminal, type Run } from '../../lambdas/run/run.ts';
@@ -59,6 +61,13 @@ export class Workshop {
     artifacts: new MemoryEvidenceStore(),
     wanted: ['siem'],
   };
+  readonly textStore = new MemoryEvidenceStore();
+  readonly texts = new TextArchive({
+    store: this.textStore,
+    definitions: this.definitions,
+    shipped: readShippedPolicies,
+    log: this.log,
+  });
   readonly signer = new SeededSigner();
   readonly policy = new FakePolicy();
   readonly runs = new MemoryRunStore((name, run) => this.#passage(name, run));
@@ -171,8 +180,8 @@ export class Workshop {
       for (const message of due) await survived(() => this.work(message));
     }
     for (const seal of this.outbox.receiveSeals()) {
-      const { runs, evidence: store, exports, signer, clock, log } = this;
-      const sealer = { runs, store, exports, signer, clock, log };
+      const { runs, evidence: store, exports, texts, signer, clock, log } = this;
+      const sealer = { runs, store, exports, texts, signer, clock, log };
       const { seq, kind, entryId } = seal;
       if (kind === 'store_output') {
         await survived(() => runs.completeOutboxEntry(entryId));

@@ -20,13 +20,18 @@ export const evidenceChecks: readonly Command[] = [
     details: [
       FILE_DETAILS,
       'Beside a file of changes, FILE.values.json of changes export is compared with the signed digests.',
+      '--with-texts DIR makes the last decision on each step again, with the policies that evidence get --texts wrote to DIR',
+      'and the requests in FILE.values.json (evidence get --values): 1 if one differs, 2 if one cannot be made.',
       'Two results: whether the bundle is intact, and whether the run followed the rules (docs/evidence-format.md).',
       'Exit codes: 0 intact, and the rules were followed; 1 tampered with (the first bad entry is named); 2 cannot be',
       'verified, because a file is missing or unreadable, or because no key was given; 3 intact, but the run broke a',
       'rule (each one is named); 70 a bug in this program.',
     ].join('\n'),
     offline: true,
-    options: { key: KEY_OPTION },
+    options: {
+      key: KEY_OPTION,
+      'with-texts': { value: 'DIR', description: 'make decisions again with the policies in this folder' },
+    },
     run: async (call) => (await import('./verify.ts')).verifyEvidence(call),
   },
   {

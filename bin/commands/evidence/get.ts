@@ -4,7 +4,8 @@ import type { Command } from '../command.ts';
 import { EXIT } from '../failure.ts';
 import { writeFile } from '../read-file.ts';
 import { findRunId } from '../runs/find-run.ts';
-import { addendumFiles, bundleFiles, valuesFile } from './bundle-names.ts';
+import { addendumFiles, bundleFiles, textsFolder, valuesFile } from './bundle-names.ts';
+import { getTexts } from './get-texts.ts';
 
 const OWNER_ONLY = 0o600;
 
@@ -19,6 +20,7 @@ export const evidenceGet: Command = {
   options: {
     out: { value: 'FILE', description: 'file name of the document (default: <run id>.json)' },
     values: { description: 'also the values behind the digests (.values.json), for evidence open' },
+    texts: { description: 'also its policy sets and workflow (folder .texts), for evidence verify --with-texts' },
   },
   async run(call) {
     const api = call.api();
@@ -38,10 +40,14 @@ export const evidenceGet: Command = {
       const content = await api.download('GET /api/v1/runs/{id}/evidence/values.json', { params });
       writeFile(values, content, { mode: OWNER_ONLY });
     }
-    if (call.json) call.printJson({ ...files, addenda, ...(values !== undefined && { values }) });
+    const texts = call.isSet('texts') ? await getTexts(api, document, textsFolder(files.document)) : undefined;
+    const extras = { ...(values !== undefined && { values }), ...(texts && { texts }) };
+    if (call.json) call.printJson({ ...files, addenda, ...extras });
     else {
       for (const each of [files, ...addenda]) call.terminal.print(`${each.document}, ${each.envelope}`);
       if (values !== undefined) call.terminal.print(values);
+      for (const file of texts?.files ?? []) call.terminal.print(file);
+      for (const hash of texts?.missing ?? []) call.terminal.note(`the stage has no text ${hash}`);
     }
     return EXIT.ok;
   },

@@ -14,23 +14,23 @@ import { valuesFile } from './bundle-names.ts';
 export function openEvidence(call: Call): ExitCode {
   const { document, verdict } = readEvidence(call);
   const file = call.option('values') ?? valuesFile(call.arg(0));
-  const values = readValues(file);
-  const { tenant, runId } = document.run;
-  if (values.tenant !== tenant || values.runId !== runId) {
-    throw unreadable(`${file} has the values of ${values.tenant}/${values.runId}; the bundle is of ${tenant}/${runId}`);
-  }
+  const values = readValues(file, document.run);
   const opened = openValues(document, values);
   if (call.json) call.printJson({ verdict: verdict.verdict, ...opened });
   else print(printable(opened), call);
   return opened.different.length > 0 ? EXIT.failed : EXIT.ok;
 }
 
-function readValues(file: string): EvidenceValues {
+/** Fails if the file has the values of another run. */
+export function readValues(file: string, { tenant, runId }: { tenant: string; runId: string }): EvidenceValues {
   const values = tryParseJsonFile(readFile(file)) as (EvidenceValues & { format?: unknown }) | undefined;
-  if (values?.format === VALUES_FORMAT) return values;
-  throw unreadable(
-    `${file} has no values of evidence; expected format ${VALUES_FORMAT}, as evidence get --values writes`,
-  );
+  if (values?.format !== VALUES_FORMAT) {
+    throw unreadable(
+      `${file} has no values of evidence; expected format ${VALUES_FORMAT}, as evidence get --values writes`,
+    );
+  }
+  if (values.tenant === tenant && values.runId === runId) return values;
+  throw unreadable(`${file} has the values of ${values.tenant}/${values.runId}; the bundle is of ${tenant}/${runId}`);
 }
 
 function print({ proven, different, missing }: OpenedValues, { terminal }: Call): void {

@@ -20,14 +20,21 @@ import { EXIT, type ExitCode } from '../failure.ts';
 import { readFile } from '../read-file.ts';
 import { readBundle } from './bundle-file.ts';
 import { valuesFile } from './bundle-names.ts';
+import { decisionsAgain, exitOf, printDecisions } from './decisions-again.ts';
 
-export function verifyEvidence(call: Call): ExitCode {
+export async function verifyEvidence(call: Call): Promise<ExitCode> {
   const bundle = readBundle(call);
   if (isChangeLog(bundle.document)) return verifyChanges(call, bundle);
   const verdict = verifyBundle(bundle);
-  if (call.json) call.printJson(verdict);
-  else printVerdict(printable(verdict), call);
-  return EXIT_OF[verdict.verdict];
+  const texts = call.option('with-texts');
+  const decisions =
+    texts !== undefined && 'summary' in verdict ? await decisionsAgain(call, bundle.document, texts) : undefined;
+  if (call.json) call.printJson({ ...verdict, ...(decisions && { decisions }) });
+  else {
+    printVerdict(printable(verdict), call);
+    if (decisions) printDecisions(printable(decisions), call);
+  }
+  return EXIT_OF[verdict.verdict] || (decisions ? exitOf(decisions) : EXIT.ok);
 }
 
 function verifyChanges(call: Call, { document, envelope, keys }: HeldBundle): ExitCode {

@@ -76,6 +76,17 @@ export const evidenceRoutes = {
   getEvidenceEnvelope: evidenceFile('bundle.dsse.json', 'Returns the signed envelope, byte for byte; supports Range'),
 };
 
+export const textRoutes = {
+  getText: route({
+    method: 'GET',
+    path: '/api/v1/texts/{hash}',
+    right: 'evidence:read',
+    summary: 'Returns the policy set or workflow version that evidence names by this hash; supports Range',
+    params: z.object({ hash: z.string().meta({ description: 'Its SHA-256, in 64 hexadecimal digits' }) }),
+    responses: { 200: FileBytes, 206: FileBytes },
+  }),
+};
+
 const changeFile = <const File extends string>(file: File, summary: string) =>
   route({
     method: 'GET',

@@ -6,7 +6,7 @@ import { bulkRoutes } from './bulk.ts';
 import { connectionRoutes, webhookSecretRoutes } from './connections.ts';
 import { docsRoutes } from './docs.ts';
 import { doctorRoutes } from './doctor.ts';
-import { changeFileRoutes, evidenceKeyRoutes, evidenceRoutes } from './evidence.ts';
+import { changeFileRoutes, evidenceKeyRoutes, evidenceRoutes, textRoutes } from './evidence.ts';
 import {
   executionApprovalRoutes,
   executionControlRoutes,
@@ -59,7 +59,7 @@ export const CONTRACT = {
   plan: planRoutes,
   agents: { ...agentRoutes, ...enrolmentTokenRoutes, ...profileRoutes },
   policies: policyRoutes,
-  evidence: { ...evidenceRoutes, ...changeFileRoutes },
+  evidence: { ...evidenceRoutes, ...textRoutes, ...changeFileRoutes },
   evidenceKeys: evidenceKeyRoutes,
   deadLetters: { ...deadLetterRoutes, ...statusRoutes },
   access: { ...accessRoutes, ...liveRoutes },

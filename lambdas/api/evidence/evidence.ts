@@ -3,9 +3,10 @@ import { changeLogEnvelopeKey, changeLogKey } from '../../evidence/change-log/ch
 import type { ChangeLogRows } from '../../evidence/change-log/close-change-days.ts';
 import type { EvidenceStore, FindingStore } from '../../evidence/evidence-store.ts';
 import { valuesKey } from '../../evidence/export/values.ts';
+import { isTextHash, textKey } from '../../evidence/texts/named-texts.ts';
 import type { EvidenceRecord, RunStore } from '../../run/run-store.ts';
 import type { Caller } from '../authorizer/caller.ts';
-import { changeFileRoutes, evidenceRoutes } from '../contract/evidence.ts';
+import { changeFileRoutes, evidenceRoutes, textRoutes } from '../contract/evidence.ts';
 import { PAGE_MAX } from '../contract/schemas.ts';
 import { type Request, router } from '../router.ts';
 
@@ -14,13 +15,13 @@ const SENT_MAX_BYTES = 4 * 1024 * 1024;
 
 export interface EvidencePorts {
   runs: Pick<RunStore, 'evidence' | 'addenda'>;
-  store: Pick<EvidenceStore, 'get'>;
+  store: Pick<EvidenceStore, 'get'> & FindingStore;
   /** The values behind the digests, as long as they are retained. */
   artifacts: FindingStore;
   changeLogs: Pick<ChangeLogRows, 'lastClosed'>;
 }
 
-const routes = { ...evidenceRoutes, ...changeFileRoutes };
+const routes = { ...evidenceRoutes, ...textRoutes, ...changeFileRoutes };
 
 export const handleEvidence = router<EvidencePorts, typeof routes>(routes, {
   getChangesDocument: (ports, request) => sendChanges(ports, request, changeLogKey),
@@ -49,6 +50,11 @@ export const handleEvidence = router<EvidencePorts, typeof routes>(routes, {
     if (values) return fileResponse(values, headers.range);
     const why = 'the stage does not export artifacts, they were deleted, or an earlier release sealed the run';
     throw new Problem(404, 'NOT_FOUND', `there are no values of ${runId}: ${why}`);
+  },
+  async getText(ports, { caller, params: { hash }, headers }) {
+    const text = isTextHash(hash) ? await ports.store.find(textKey(caller.tenant, hash)) : undefined;
+    if (text) return fileResponse(text, headers.range);
+    throw new Problem(404, 'NOT_FOUND', `no policy set or workflow version is stored under the hash ${hash}`);
   },
 });
 

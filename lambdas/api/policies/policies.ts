@@ -3,6 +3,7 @@ import { Problem } from '../../entry/http.ts';
 import type { Clock, Ids } from '../../entry/ports.ts';
 import type { PendingPolicies } from '../../pipeline/definition-changes.ts';
 import type { Definitions } from '../../pipeline/definitions.ts';
+import type { TextArchive } from '../../pipeline/text-archive.ts';
 import { checkPolicies, type SoundPolicies } from '../../policy/check-policies.ts';
 import { loosenings } from '../../policy/loosenings.ts';
 import type { Policy, TenantPolicies } from '../../policy/policy.ts';
@@ -36,6 +37,7 @@ export interface PoliciesPorts extends Paged {
   /** The existing tools, which policies can name. */
   tools: readonly string[];
   shipped: () => ShippedPolicies;
+  texts: Pick<TextArchive, 'keepPolicies'>;
   /** The policy of a tenant that had published these. */
   policyOf(policies: TenantPolicies): Policy;
 }
@@ -52,6 +54,8 @@ export const handlePolicies = router<PoliciesPorts, typeof policyRoutes>(policyR
     const { tenant } = caller;
     const published = await mustBeValid(ports, policies);
     const before = await ports.definitions.policies(tenant);
+    // Both, because an upgrade may have changed the set since it was published. No decision precedes the text of its policies.
+    await ports.texts.keepPolicies(tenant, [before, policies]);
     const widens = ports.secondOwner ? await loosenings(ports.engines, before, policies) : [];
     const by = authorOf(ports, caller);
     if (widens.length > 0) {

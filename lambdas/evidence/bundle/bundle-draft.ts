@@ -5,6 +5,7 @@ import { endsRun } from '../../run/ended-run.ts';
 import type { Receipt } from '../../run/receipt.ts';
 import type { Run, TerminalRun } from '../../run/run.ts';
 import type { RunRow } from '../../run/run-store.ts';
+import { type NamedTexts, textsNamedIn } from '../texts/named-texts.ts';
 import { describeApproval, type EvidenceApproval } from './approval-entry.ts';
 import { describeCommit, type EvidenceCommit } from './commit-entry.ts';
 import { awsRequestsOf, decisionsOf, policiesOf, spentBy } from './derived-entries.ts';
@@ -90,6 +91,11 @@ export class BundleDraft {
     const last = this.#commits.at(-1);
     if (!last) throw new Error('a run without commits');
     return { hash: last.hash, count: last.seq };
+  }
+
+  /** The policies and the workflow of the run. */
+  get texts(): NamedTexts {
+    return textsNamedIn(this.#commits);
   }
 
   /** Of all writes of the run, including undone and undo writes, and of writes of other runs that it reused. */

@@ -1,5 +1,6 @@
 import { tryParseJsonFile } from '../../entry/parse-json.ts';
 import { type Clock, isoNow, type Log } from '../../entry/ports.ts';
+import type { TextArchive } from '../../pipeline/text-archive.ts';
 import { hashOf } from '../../run/canonical-json.ts';
 import { CountersignError } from '../../run/errors.ts';
 import { isTerminal, type TerminalRun } from '../../run/run.ts';
@@ -19,6 +20,7 @@ export interface Sealer {
   runs: Pick<RunStore, 'everyRow' | 'receipts' | 'completeSeal' | 'completeOutboxEntry'>;
   store: EvidenceStore;
   exports: Exports;
+  texts: Pick<TextArchive, 'keepTextsOf'>;
   signer: Signer;
   clock: Clock;
   log: Log;
@@ -53,6 +55,7 @@ export async function sealRun(
     exported.takeReceipt(receipt);
   }
   const document = await storeDocument(sealer, run, draft.build(run));
+  await sealer.texts.keepTextsOf(run, draft.texts);
   const claim = bundleClaim(document, [...new Set(brokenIn(document).map(({ rule }) => rule))]);
   await signOnce(sealer, {
     key: envelopeKey(run),

@@ -11,6 +11,9 @@ import { readEnvironment } from '../../entry/environment.ts';
 import { functionHandler } from '../../entry/middy-handler.ts';
 import { processBatch } from '../../entry/sqs-batch.ts';
 import { systemClock, systemLog, systemPause } from '../../entry/system.ts';
+import { DynamoDefinitions } from '../../pipeline/dynamo-definitions.ts';
+import { TextArchive } from '../../pipeline/text-archive.ts';
+import { readShippedPolicies } from '../../policy/shipped-policies.ts';
 import { DynamoRunStore } from '../../run/dynamo/dynamo-run-store.ts';
 import { awaitsResolution } from '../../run/ended-run.ts';
 import { METRICS, measured } from '../../telemetry/metrics.ts';
@@ -37,9 +40,16 @@ const { FINISHED_RUN_RETENTION_DAYS: retentionDays } = environment;
 const s3 = new S3Client();
 const dynamo = new DynamoDBClient();
 
+const store = new S3EvidenceStore(s3, environment.EVIDENCE_BUCKET, systemPause);
 const sealer = {
   runs: new DynamoRunStore(dynamo, environment.RUN_TABLE, systemPause, systemClock),
-  store: new S3EvidenceStore(s3, environment.EVIDENCE_BUCKET, systemPause),
+  store,
+  texts: new TextArchive({
+    store,
+    definitions: new DynamoDefinitions(dynamo, environment.RUN_TABLE),
+    shipped: readShippedPolicies,
+    log: systemLog,
+  }),
   exports: {
     store: new S3EvidenceStore(s3, environment.EXPORT_BUCKET, systemPause),
     artifacts: new S3EvidenceStore(s3, environment.EXPORT_BUCKET, systemPause, {

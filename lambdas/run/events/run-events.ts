@@ -126,6 +126,8 @@ export const RUN_EVENTS = {
       requester: z.strictObject({ person: Id.optional(), identityHash: Hash.optional() }).optional(),
       /** Decisions of this run have the digests that their hashes are made of. */
       salted: z.literal(true).optional(),
+      /** Of the published version of the workflow, which is stored under it. */
+      workflowHash: Hash.optional(),
     }),
     text: () => 'title, actor and links were extracted from the trigger',
     replay: ({ run }, { requester }, { at }) => {

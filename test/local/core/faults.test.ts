@@ -23,6 +23,15 @@ describe('a fault rule', () => {
     expect(kindsOf(faults, 3)).toBe('- lost_reply -');
   });
 
+  it('can be about a part of the ARN of a resource', () => {
+    const faults = new Faults();
+    faults.add({ kind: 'error', resource: '/artifacts/', times: 'always' });
+    const of = (key: string) => ({ ...call, resources: () => [`arn:aws:s3:::bucket/${key}`] });
+    expect(faults.forCall(of('artifacts/a')).rule?.kind).toBe('error');
+    for (const other of [of('evidence/a'), call]) expect(faults.forCall(other).rule).toBeUndefined();
+    expect(faults.list()).toMatchObject([{ matched: 1, hits: 1 }]);
+  });
+
   it('affects every call, or random calls from a repeatable seed', () => {
     const always = new Faults();
     always.add({ kind: 'throttle', times: 'always' });
