@@ -87,6 +87,8 @@ function Evidence({ title, record }: { title: string; record: EvidenceRecord }) 
 
 async function downloadAll({ runId }: EvidenceRecord): Promise<Omit<HeldFiles, 'keys'>> {
   const params = { id: runId };
+  const get = (file: 'bundle.json' | 'bundle.dsse.json') =>
+    download('GET /api/v1/runs/{id}/evidence/{file}', { params: { ...params, file } });
   const addenda: HeldFile[] = [];
   for (let since: number | undefined = 0; since !== undefined; ) {
     const page: EvidenceRecord = await call('GET /api/v1/runs/{id}/evidence', {
@@ -94,19 +96,22 @@ async function downloadAll({ runId }: EvidenceRecord): Promise<Omit<HeldFiles, '
       query: { since: String(since) as never },
     });
     for (const { seq } of page.addenda) {
-      const of = { params: { id: runId, seq: String(seq) } };
+      const getAddendum = (file: 'addendum.json' | 'addendum.dsse.json') =>
+        download('GET /api/v1/runs/{id}/evidence/addenda/{seq}/{file}', {
+          params: { id: runId, seq: String(seq), file },
+        });
       addenda.push({
         name: `${runId}.addendum-${seq}.json`,
-        document: await download('GET /api/v1/runs/{id}/evidence/addenda/{seq}/addendum.json', of),
-        envelope: await download('GET /api/v1/runs/{id}/evidence/addenda/{seq}/addendum.dsse.json', of),
+        document: await getAddendum('addendum.json'),
+        envelope: await getAddendum('addendum.dsse.json'),
       });
     }
     since = page.moreAddendaSince;
   }
   return {
     name: `${runId}.json`,
-    document: await download('GET /api/v1/runs/{id}/evidence/bundle.json', { params }),
-    envelope: await download('GET /api/v1/runs/{id}/evidence/bundle.dsse.json', { params }),
+    document: await get('bundle.json'),
+    envelope: await get('bundle.dsse.json'),
     addenda,
   };
 }

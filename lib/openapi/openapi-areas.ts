@@ -42,7 +42,7 @@ export const AREAS: Readonly<Record<string, Area>> = {
 
 /** `/api/v1/dead-letters/redrive` is in the area `dead-letters`. Undefined: give the new area a line above. */
 export function areaOf(path: string): string | undefined {
-  if (path.includes('/evidence')) return 'evidence';
+  if (/\/(evidence|texts)(\/|$)/.test(path)) return 'evidence';
   const [, inApi, outside] = /^\/(?:api\/v1\/([^/]+)|([^/]+))/.exec(path) ?? [];
   if (inApi !== undefined) return inApi in AREAS ? inApi : undefined;
   return outside !== undefined && outside in AREAS ? outside : 'stage';

@@ -38,10 +38,11 @@ function ask(path: string, { tenant = 'acme', id = RUN, range, seq }: Asked = {}
     addenda: async (_tenant: string, _runId: string, { after, limit }: { after: number; limit: number }) =>
       ADDENDA.filter(({ seq }) => seq > after).slice(0, limit),
   };
+  const file = /[^/]+\.json$/.exec(path)?.[0];
   const event = {
-    routeKey: `GET /api/v1/runs/{id}/evidence${path}`,
+    routeKey: `GET /api/v1/runs/{id}/evidence${file === undefined ? path : path.replace(file, '{file}')}`,
     rawPath: `/api/v1/runs/${id}/evidence${path}`,
-    pathParameters: { id, seq },
+    pathParameters: { id, seq, file },
     headers: range === undefined ? {} : { range },
     requestContext: { authorizer: { lambda: { tenant, role: 'auditor', person: 'ada' } } },
   } as unknown as HttpEvent;
@@ -87,6 +88,10 @@ describe('GET /api/v1/runs/{id}/evidence', () => {
     expect(document).toMatchObject({ statusCode: 200, isBase64Encoded: true });
     expect(bodyOf(document).toString()).toBe('{"run":"ä €"}');
     expect(bodyOf(await ask('/bundle.dsse.json')).toString()).toBe('{"payload":""}');
+  });
+
+  it('has no other files', async () => {
+    await expect(ask('/secret.json')).rejects.toMatchObject({ status: 400 });
   });
 
   it.each<[string, Asked]>([

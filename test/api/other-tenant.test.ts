@@ -214,12 +214,19 @@ function sentTo(name: string, path: string): Sent {
       index: '0',
       day: '2026-06-01',
       seq: '1',
+      file: FILES[name] ?? '',
       job: 'bulk_0000000a',
       hash: PLAN_HASH,
     },
     body: bodies[name],
   };
 }
+
+const FILES: Record<string, string> = {
+  getEvidenceFile: 'bundle.json',
+  getEvidenceAddendum: 'addendum.json',
+  getChangesFile: 'changes.json',
+};
 
 describe.each(keyedRoutes)('$key', ({ name, route, handle }) => {
   it.each(ROLES)('shows and changes nothing of another tenant, as %s', async (role) => {

@@ -96,7 +96,9 @@ it('downloads a file in parts, byte for byte', async () => {
     const part = file.subarray(from, from + 3);
     response.writeHead(206, { 'content-range': `bytes ${from}-${from + part.length - 1}/${file.length}` }).end(part);
   };
-  const bytes = await client.download('GET /api/v1/runs/{id}/evidence/bundle.json', { params: { id: 'a' } });
+  const bytes = await client.download('GET /api/v1/runs/{id}/evidence/{file}', {
+    params: { id: 'a', file: 'bundle.json' },
+  });
   expect(Buffer.from(bytes)).toEqual(file);
   expect(received.map(({ headers }) => headers.range)).toEqual(['bytes=0-', 'bytes=3-', 'bytes=6-']);
 });

@@ -11,6 +11,7 @@ const WILDCARDS: Record<string, RegExp> = {
   EvidenceLogCloseDaysRole: /^s3:(Put|Get)Object$/,
   EvidenceApiFetchRole: /^s3:GetObject$/,
   AgentApiWorkRole: /^s3:PutObject$/,
+  PolicyApiPoliciesRole: /^s3:PutObject$/,
   ApiRunsRole: /^s3:GetObject$/,
   ConsoleDeployRole: /^s3:(Put|Delete)Object$/,
   LiveFeedConnectionsRole: /^execute-api:ManageConnections$/,
@@ -72,7 +73,7 @@ describe.each(STAGES)('in stage %s', (stage) => {
       ({ role, actions }) => actions.some((action) => action.startsWith('s3:')) && !isConsole(role),
     );
     for (const resource of evidence.flatMap(({ resources }) => resources)) {
-      expect(resource).toMatch(/\/(evidence|log|siem|artifacts|output)\/\*$/);
+      expect(resource).toMatch(/\/(evidence|log|texts|siem|artifacts|output)\/\*$/);
     }
   });
 
@@ -179,7 +180,17 @@ describe.each(STAGES)('in stage %s', (stage) => {
   it.each([
     // The worker signs assignments of agents, which have a payload type of their own.
     ['kms:Sign', ['EvidenceLogCloseDaysRole', 'EvidenceVaultSealRole', 'WorkerStepRole']],
-    ['s3:PutObject', ['AgentApiWorkRole', 'ConsoleDeployRole', 'EvidenceLogCloseDaysRole', 'EvidenceVaultSealRole']],
+    [
+      's3:PutObject',
+      [
+        'AgentApiWorkRole',
+        'ConsoleDeployRole',
+        'EvidenceLogCloseDaysRole',
+        'EvidenceVaultSealRole',
+        // The text of a policy set, before it is published.
+        'PolicyApiPoliciesRole',
+      ],
+    ],
     ['states:SendTaskSuccess', ['ApprovalFlowFollowRole']],
     ['states:StartExecution', ['SweepSweeperRole', 'WorkerStepRole']],
     ['secretsmanager:PutSecretValue', ['TenantSetupCredentialsRole']],

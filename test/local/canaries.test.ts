@@ -272,6 +272,8 @@ describe('another tenant, at every route that needs a key', () => {
     'PUT /api/v1/policies': { engine: 'cedar', files: {} },
     'POST /api/v1/policies/replay': { policies: { engine: 'cedar', files: {} } },
   };
+  const fileOf = (of: string) =>
+    `${of.startsWith('addenda') ? 'addendum' : of === 'evidence' ? 'bundle' : 'changes'}.json`;
   const ask = async (key: string, named: Record<string, string>) => {
     const routes = apiDefinitions(host.stack).flatMap(httpRoutes);
     const keyed = routes.filter(({ authorizerId }) => authorizerId !== undefined);
@@ -284,7 +286,8 @@ describe('another tenant, at every route that needs a key', () => {
         .replace('{name}', kind === 'profiles' ? 'prod-critical' : 'label')
         .replace('{version}', '1')
         .replace('{hash}', 'a'.repeat(64))
-        .replace('{day}', '2026-01-01');
+        .replace('{day}', '2026-01-01')
+        .replace(/(evidence|addenda\/[^/]*|days\/[^/]*)\/\{file\}/, (_, of: string) => `${of}/${fileOf(of)}`);
       const body = method === 'GET' ? undefined : JSON.stringify(BODIES[route] ?? {});
       return { route, ...(await host.request(method, place, { headers: { 'x-api-key': key }, body })) };
     });

@@ -26,19 +26,16 @@ export const evidenceGet: Command = {
     const api = call.api();
     const runId = await findRunId(api, call.arg(0));
     const files = bundleFiles(call.option('out') ?? `${runId}.json`);
-    const params = { id: runId };
-    const [document, envelope] = await Promise.all([
-      api.download('GET /api/v1/runs/{id}/evidence/bundle.json', { params }),
-      api.download('GET /api/v1/runs/{id}/evidence/bundle.dsse.json', { params }),
-    ]);
+    const get = (file: 'bundle.json' | 'bundle.dsse.json' | 'values.json') =>
+      api.download('GET /api/v1/runs/{id}/evidence/{file}', { params: { id: runId, file } });
+    const [document, envelope] = await Promise.all([get('bundle.json'), get('bundle.dsse.json')]);
     writeFile(files.document, document);
     writeFile(files.envelope, envelope);
     const addenda = await getAddenda(api, runId, files.document);
     const values = call.isSet('values') ? valuesFile(files.document) : undefined;
     if (values !== undefined) {
       // They contain what people and systems wrote, so only this user may read the file.
-      const content = await api.download('GET /api/v1/runs/{id}/evidence/values.json', { params });
-      writeFile(values, content, { mode: OWNER_ONLY });
+      writeFile(values, await get('values.json'), { mode: OWNER_ONLY });
     }
     const texts = call.isSet('texts') ? await getTexts(api, document, textsFolder(files.document)) : undefined;
     const extras = { ...(values !== undefined && { values }), ...(texts && { texts }) };
@@ -61,11 +58,11 @@ async function getAddenda(api: Api, id: string, bundle: string): Promise<{ docum
       query: { since: String(since) },
     });
     for (const { seq } of page.addenda) {
-      const params = { id, seq: String(seq) };
       const files = addendumFiles(bundle, seq);
-      const path = 'GET /api/v1/runs/{id}/evidence/addenda/{seq}';
-      writeFile(files.document, await api.download(`${path}/addendum.json`, { params }));
-      writeFile(files.envelope, await api.download(`${path}/addendum.dsse.json`, { params }));
+      const get = (file: 'addendum.json' | 'addendum.dsse.json') =>
+        api.download('GET /api/v1/runs/{id}/evidence/addenda/{seq}/{file}', { params: { id, seq: String(seq), file } });
+      writeFile(files.document, await get('addendum.json'));
+      writeFile(files.envelope, await get('addendum.dsse.json'));
       written.push(files);
     }
     since = page.moreAddendaSince;

@@ -102,9 +102,10 @@ export const changes: readonly Command[] = [
       const file = call.option('out') ?? `changes-${day}.json`;
       const { document, envelope } = bundleFiles(file);
       const api = call.api();
-      const params = { day };
-      writeFile(document, await api.download('GET /api/v1/changes/days/{day}/changes.json', { params }));
-      writeFile(envelope, await api.download('GET /api/v1/changes/days/{day}/changes.dsse.json', { params }));
+      const get = (file: 'changes.json' | 'changes.dsse.json') =>
+        api.download('GET /api/v1/changes/days/{day}/{file}', { params: { day, file } });
+      writeFile(document, await get('changes.json'));
+      writeFile(envelope, await get('changes.dsse.json'));
       const values = valuesFile(file);
       writeFile(values, await changeValues(call, readFile(document)));
       if (call.json) call.printJson({ document, envelope, values });

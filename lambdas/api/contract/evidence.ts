@@ -12,26 +12,6 @@ export const EvidenceRecord = z.object({
 });
 EvidenceRecord.register(z.globalRegistry, { id: 'EvidenceRecord' });
 
-const evidenceFile = <const File extends string>(file: File, summary: string) =>
-  route({
-    method: 'GET',
-    path: `/api/v1/runs/{id}/evidence/${file}`,
-    right: 'evidence:read',
-    summary,
-    params: runParams,
-    responses: { 200: FileBytes, 206: FileBytes },
-  });
-
-const addendumFile = <const File extends string>(file: File, summary: string) =>
-  route({
-    method: 'GET',
-    path: `/api/v1/runs/{id}/evidence/addenda/{seq}/${file}`,
-    right: 'evidence:read',
-    summary,
-    params: runParams.extend({ seq: z.string().meta({ description: 'Number of the commit' }) }),
-    responses: { 200: FileBytes, 206: FileBytes },
-  });
-
 export const evidenceRoutes = {
   getEvidence: route({
     method: 'GET',
@@ -69,11 +49,29 @@ export const evidenceRoutes = {
       }),
     },
   }),
-  getEvidenceAddendum: addendumFile('addendum.json', 'Returns an addendum to the evidence bundle, byte for byte'),
-  getEvidenceAddendumEnvelope: addendumFile('addendum.dsse.json', 'Returns the signed envelope of an addendum'),
-  getEvidenceDocument: evidenceFile('bundle.json', 'Returns the evidence bundle, byte for byte; supports Range'),
-  getEvidenceValues: evidenceFile('values.json', 'Returns the values behind the digests of the bundle; supports Range'),
-  getEvidenceEnvelope: evidenceFile('bundle.dsse.json', 'Returns the signed envelope, byte for byte; supports Range'),
+  getEvidenceFile: route({
+    method: 'GET',
+    path: '/api/v1/runs/{id}/evidence/{file}',
+    right: 'evidence:read',
+    summary: 'Returns the evidence bundle, its signed envelope or its values, byte for byte; supports Range',
+    params: runParams.extend({
+      file: z
+        .enum(['bundle.json', 'bundle.dsse.json', 'values.json'])
+        .meta({ description: '`values.json` has the values behind the digests of the bundle' }),
+    }),
+    responses: { 200: FileBytes, 206: FileBytes },
+  }),
+  getEvidenceAddendum: route({
+    method: 'GET',
+    path: '/api/v1/runs/{id}/evidence/addenda/{seq}/{file}',
+    right: 'evidence:read',
+    summary: 'Returns an addendum to the evidence bundle or its signed envelope, byte for byte; supports Range',
+    params: runParams.extend({
+      seq: z.string().meta({ description: 'Number of the commit' }),
+      file: z.enum(['addendum.json', 'addendum.dsse.json']),
+    }),
+    responses: { 200: FileBytes, 206: FileBytes },
+  }),
 };
 
 export const textRoutes = {
@@ -87,19 +85,18 @@ export const textRoutes = {
   }),
 };
 
-const changeFile = <const File extends string>(file: File, summary: string) =>
-  route({
-    method: 'GET',
-    path: `/api/v1/changes/days/{day}/${file}`,
-    right: 'changes:read',
-    summary,
-    params: z.object({ day: z.iso.date().meta({ example: '2026-11-16' }) }),
-    responses: { 200: FileBytes, 206: FileBytes },
-  });
-
 export const changeFileRoutes = {
-  getChangesDocument: changeFile('changes.json', 'Returns the signed changes of a past day (UTC); supports Range'),
-  getChangesEnvelope: changeFile('changes.dsse.json', 'Returns the signature of the changes of a day; supports Range'),
+  getChangesFile: route({
+    method: 'GET',
+    path: '/api/v1/changes/days/{day}/{file}',
+    right: 'changes:read',
+    summary: 'Returns the changes of a past day (UTC) or their signed envelope; supports Range',
+    params: z.object({
+      day: z.iso.date().meta({ example: '2026-11-16' }),
+      file: z.enum(['changes.json', 'changes.dsse.json']),
+    }),
+    responses: { 200: FileBytes, 206: FileBytes },
+  }),
 };
 
 export const evidenceKeyRoutes = {

@@ -24,8 +24,7 @@ export interface EvidencePorts {
 const routes = { ...evidenceRoutes, ...textRoutes, ...changeFileRoutes };
 
 export const handleEvidence = router<EvidencePorts, typeof routes>(routes, {
-  getChangesDocument: (ports, request) => sendChanges(ports, request, changeLogKey),
-  getChangesEnvelope: (ports, request) => sendChanges(ports, request, changeLogEnvelopeKey),
+  getChangesFile: sendChanges,
   async getEvidence(ports, { caller, params: { id: runId }, query: { since } }) {
     const { sha256, sizeBytes, sealedAt } = await recordOf(ports, caller, runId);
     const found = await ports.runs.addenda(caller.tenant, runId, { after: since, limit: PAGE_MAX + 1 });
@@ -40,16 +39,12 @@ export const handleEvidence = router<EvidencePorts, typeof routes>(routes, {
     const more = last && { moreAddendaSince: last.seq };
     return { status: 200, body: { runId, sha256, sizeBytes, sealedAt, ...files, addenda, ...more } };
   },
-  getEvidenceAddendum: (ports, request) => sendAddendum(ports, request, 'documentKey'),
-  getEvidenceAddendumEnvelope: (ports, request) => sendAddendum(ports, request, 'envelopeKey'),
-  getEvidenceDocument: (ports, request) => sendFile(ports, request, 'documentKey'),
-  getEvidenceEnvelope: (ports, request) => sendFile(ports, request, 'envelopeKey'),
-  async getEvidenceValues(ports, { caller, params: { id: runId }, headers }) {
-    await recordOf(ports, caller, runId);
-    const values = await ports.artifacts.find(valuesKey({ tenant: caller.tenant, runId }));
-    if (values) return fileResponse(values, headers.range);
-    const why = 'the stage does not export artifacts, they were deleted, or an earlier release sealed the run';
-    throw new Problem(404, 'NOT_FOUND', `there are no values of ${runId}: ${why}`);
+  getEvidenceAddendum: sendAddendum,
+  async getEvidenceFile(ports, { caller, params: { id: runId, file }, headers }) {
+    const record = await recordOf(ports, caller, runId);
+    if (file === 'values.json') return fileResponse(await valuesOf(ports, caller, runId), headers.range);
+    const key = file === 'bundle.json' ? record.documentKey : record.envelopeKey;
+    return fileResponse(await ports.store.get(key), headers.range);
   },
   async getText(ports, { caller, params: { hash }, headers }) {
     const text = isTextHash(hash) ? await ports.store.find(textKey(caller.tenant, hash)) : undefined;
@@ -63,16 +58,16 @@ async function sendChanges(
   ports: EvidencePorts,
   {
     caller: { tenant },
-    params: { day },
+    params: { day, file },
     headers,
-  }: Pick<Request<typeof changeFileRoutes.getChangesDocument>, 'caller' | 'params' | 'headers'>,
-  keyOf: (tenant: string, day: string) => string,
+  }: Pick<Request<typeof changeFileRoutes.getChangesFile>, 'caller' | 'params' | 'headers'>,
 ) {
   const closed = await ports.changeLogs.lastClosed(tenant);
   if (!closed || day < closed.first || day > closed.day) {
     const days = closed ? `there are files from ${closed.first} to ${closed.day}` : 'the first is written tomorrow';
     throw new Problem(404, 'NOT_FOUND', `there is no file of the changes of ${day}; ${days}`);
   }
+  const keyOf = file === 'changes.json' ? changeLogKey : changeLogEnvelopeKey;
   return fileResponse(await ports.store.get(keyOf(tenant, day)), headers.range);
 }
 
@@ -83,15 +78,11 @@ async function recordOf({ runs }: EvidencePorts, { tenant }: Caller, runId: stri
   throw new Problem(404, 'NOT_FOUND', `there is no evidence of ${runId}; it is sealed when a run has ended`);
 }
 
-type FileRequest = Pick<Request<typeof evidenceRoutes.getEvidenceDocument>, 'caller' | 'params' | 'headers'>;
-
-async function sendFile(
-  ports: EvidencePorts,
-  { caller, params, headers }: FileRequest,
-  key: 'documentKey' | 'envelopeKey',
-) {
-  const record = await recordOf(ports, caller, params.id);
-  return fileResponse(await ports.store.get(record[key]), headers.range);
+async function valuesOf({ artifacts }: EvidencePorts, { tenant }: Caller, runId: string): Promise<Buffer> {
+  const values = await artifacts.find(valuesKey({ tenant, runId }));
+  if (values) return values;
+  const why = 'the stage does not export artifacts, they were deleted, or an earlier release sealed the run';
+  throw new Problem(404, 'NOT_FOUND', `there are no values of ${runId}: ${why}`);
 }
 
 async function sendAddendum(
@@ -101,7 +92,6 @@ async function sendAddendum(
     params,
     headers,
   }: Pick<Request<typeof evidenceRoutes.getEvidenceAddendum>, 'caller' | 'params' | 'headers'>,
-  key: 'documentKey' | 'envelopeKey',
 ) {
   await recordOf(ports, caller, params.id);
   const seq = /^[1-9]\d{0,7}$/.test(params.seq) ? Number(params.seq) : 0;
@@ -109,7 +99,8 @@ async function sendAddendum(
   if (found?.seq !== seq) {
     throw new Problem(404, 'NOT_FOUND', `${params.id} has no addendum ${params.seq}; GET …/evidence lists them`);
   }
-  return fileResponse(await ports.store.get(found[key]), headers.range);
+  const key = params.file === 'addendum.json' ? found.documentKey : found.envelopeKey;
+  return fileResponse(await ports.store.get(key), headers.range);
 }
 
 function fileResponse(content: Buffer, range = '') {
