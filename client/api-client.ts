@@ -70,10 +70,13 @@ export type Credentials = Readonly<Record<string, string>> | (() => Promise<Read
 export class ApiClient {
   readonly url: string;
   readonly #headers: Credentials;
+  readonly #onResponse: ((headers: Headers, sentMs: number) => void) | undefined;
 
-  constructor(url: string, headers: Credentials) {
+  /** `onResponse` sees the headers of every response, and when its request was sent. */
+  constructor(url: string, headers: Credentials, onResponse?: (headers: Headers, sentMs: number) => void) {
     this.url = url;
     this.#headers = headers;
+    this.#onResponse = onResponse;
   }
 
   /** The body of a successful response. */
@@ -116,12 +119,15 @@ export class ApiClient {
     const filled = path.replace(/\{(\w+)\}/g, (_placeholder, name) => encodeURIComponent(String(params[name])));
     const given = Object.entries(query).filter(([, value]) => value !== undefined);
     const search = new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)]));
-    return send(this.url, `${filled}${given.length > 0 ? `?${search}` : ''}`, {
+    const sentMs = Date.now();
+    const response = await send(this.url, `${filled}${given.length > 0 ? `?${search}` : ''}`, {
       method,
       headers: { ...contentType(body), ...headers, ...credentials },
       // A body that is text is a file, e.g. a workflow.
       ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     });
+    this.#onResponse?.(response.headers, sentMs);
+    return response;
   }
 }
 

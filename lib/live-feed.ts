@@ -129,7 +129,7 @@ export class LiveFeed extends Construct {
     runTable.allow(fanOut, ['Query'], ['LIVE']);
     runTable.allow(fanOut, ['DeleteItem'], ['LIVE', 'CONN']);
     runTable.allow(fanOut, ['GetItem'], ['TENANT']);
-    this.#allowSend(fanOut);
+    this.#allowSend(fanOut, ['POST', 'DELETE']);
     const stream = runTable.stream;
     fanOut.allow(['dynamodb:DescribeStream', 'dynamodb:GetRecords', 'dynamodb:GetShardIterator'], [stream]);
     fanOut.allow(['dynamodb:ListStreams'], ['*']);
@@ -169,19 +169,24 @@ export class LiveFeed extends Construct {
     return lost;
   }
 
-  #allowSend(to: NodeFunction): void {
-    const connections = Stack.of(this).formatArn({
-      service: 'execute-api',
-      resource: this.#api.apiId,
-      resourceName: `${STAGE_NAME}/POST/@connections/*`,
-    });
-    to.allow(['execute-api:ManageConnections'], [connections]);
-    const apiId = Stack.of(this).getLogicalId(this.#api.node.defaultChild as CfnApi);
-    const shown = `arn:<AWS::Partition>:execute-api:<AWS::Region>:<AWS::AccountId>:<${apiId}>/${STAGE_NAME}/POST/@connections/*`;
-    if (!to.role) throw new Error('every function has a role');
-    Validations.of(to.role).acknowledge({
-      id: `AwsSolutions-IAM5[Resource::${shown}]`,
-      reason: 'Each connection has an id of its own, which does not exist yet. The function finds it in the table.',
-    });
+  /** `POST` sends to connections, `DELETE` closes them. */
+  #allowSend(to: NodeFunction, methods: readonly ('POST' | 'DELETE')[] = ['POST']): void {
+    const { role } = to;
+    if (!role) throw new Error('every function has a role');
+    const stack = Stack.of(this);
+    const apiId = stack.getLogicalId(this.#api.node.defaultChild as CfnApi);
+    const path = (method: string) => `${STAGE_NAME}/${method}/@connections/*`;
+    to.allow(
+      ['execute-api:ManageConnections'],
+      methods.map((method) =>
+        stack.formatArn({ service: 'execute-api', resource: this.#api.apiId, resourceName: path(method) }),
+      ),
+    );
+    for (const method of methods) {
+      Validations.of(role).acknowledge({
+        id: `AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:execute-api:<AWS::Region>:<AWS::AccountId>:<${apiId}>/${path(method)}]`,
+        reason: 'Each connection has an id of its own, which does not exist yet. The function finds it in the table.',
+      });
+    }
   }
 }

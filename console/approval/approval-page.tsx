@@ -5,11 +5,13 @@ import Header from '@cloudscape-design/components/header';
 import { useEffect, useState } from 'react';
 import { Link } from 'wouter';
 import type { ResponseFrom } from '../../client/api-client.ts';
+import { sentence } from '../data/api.ts';
 import { useLive } from '../data/live.ts';
 import { Copyable } from '../parts/copyable.tsx';
 import { Page } from '../parts/page.tsx';
 import { PointInTime } from '../parts/point-in-time.tsx';
 import { Problem } from '../parts/problem.tsx';
+import { Subject } from '../parts/subject.tsx';
 import { UntrustedText } from '../parts/untrusted-text.tsx';
 import { Changes } from './changes.tsx';
 import { Decide } from './decide.tsx';
@@ -92,16 +94,11 @@ function ApprovalView({ approval, hasChanged, onShowNow, onDecided }: ViewProps)
               {why.map((reason, index) => (
                 // biome-ignore lint/suspicious/noArrayIndexKey: reasons do not move
                 <li key={index}>
-                  <UntrustedText text={reason} lines="many" max={1_000} />
+                  <UntrustedText text={sentence(reason)} lines="many" max={1_000} />
                 </li>
               ))}
             </ul>
           </Container>
-        </div>
-        <div className="page">
-          <Decide approval={approval} hasChanged={hasChanged} onDecided={onDecided} />
-          <WhoDecides approval={approval} />
-          <Votes approval={approval} />
           {open && (
             <Container header={<Header variant="h2">Without a decision</Header>}>
               <p>{withoutDecision}</p>
@@ -111,6 +108,11 @@ function ApprovalView({ approval, hasChanged, onShowNow, onDecided }: ViewProps)
               </p>
             </Container>
           )}
+        </div>
+        <div className="page">
+          <Decide approval={approval} hasChanged={hasChanged} onDecided={onDecided} />
+          <WhoDecides approval={approval} />
+          <Votes approval={approval} />
           <Container header={<Header variant="h2">Identifiers</Header>}>
             <dl className="id-list">
               <dt>Run</dt>
@@ -122,6 +124,14 @@ function ApprovalView({ approval, hasChanged, onShowNow, onDecided }: ViewProps)
               <dd>
                 <Copyable text={approvalId} label="the approval" />
               </dd>
+              {approval.action && (
+                <>
+                  <dt>Target</dt>
+                  <dd>
+                    <Copyable text={approval.action.target} label="the target" />
+                  </dd>
+                </>
+              )}
               <dt>Hash of the write</dt>
               <dd>
                 <Copyable text={actionHash} label="the hash of the write" />
@@ -138,24 +148,17 @@ function ApprovalView({ approval, hasChanged, onShowNow, onDecided }: ViewProps)
   );
 }
 
-function About({
-  approval: { action, automation, workflow, stepId, subject, forDecision },
-}: {
-  approval: ShownApproval;
-}) {
+/** What a person recognises first. The identifiers have the target. */
+function About({ approval }: { approval: ShownApproval }) {
+  const { action, automation, workflow, stepId, subject, forDecision } = approval;
   return (
     <>
       <strong>{forDecision.heading}</strong>
-      {action && (
-        <>
-          {' at '}
-          <UntrustedText text={action.target} max={120} /> in {action.environment}
-        </>
-      )}
+      {action && ` in ${action.environment}`}
       {subject !== undefined && (
         <>
           {' · '}
-          <UntrustedText text={subject} max={80} />
+          <Subject subject={subject} />
         </>
       )}
       {' · by '}

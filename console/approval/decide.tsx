@@ -1,11 +1,11 @@
 import Alert from '@cloudscape-design/components/alert';
-import Button from '@cloudscape-design/components/button';
+import Button, { type ButtonProps } from '@cloudscape-design/components/button';
 import Container from '@cloudscape-design/components/container';
 import FormField from '@cloudscape-design/components/form-field';
 import Header from '@cloudscape-design/components/header';
 import Textarea from '@cloudscape-design/components/textarea';
 import { useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import type { RequestFor } from '../../client/api-client.ts';
 import { call, problemText } from '../data/api.ts';
 import { useDraft } from '../parts/draft.ts';
@@ -44,6 +44,11 @@ export function Decide({ approval, hasChanged, onDecided }: DecideProps) {
   const [isSending, setIsSending] = useState(false);
   const queries = useQueryClient();
   const may = you.may && isOpen(approval) && !hasChanged;
+  const confirm = useRef<ButtonProps.Ref>(null);
+  // After `a`, Enter confirms.
+  useEffect(() => {
+    if (draft.mode === 'approve') confirm.current?.focus();
+  }, [draft.mode]);
   const choose = (mode: Mode) => {
     setProblem(undefined);
     setDraft({ ...draft, mode });
@@ -110,6 +115,7 @@ export function Decide({ approval, hasChanged, onDecided }: DecideProps) {
             <div className="buttons">
               <Button
                 variant="primary"
+                ref={confirm}
                 loading={isSending}
                 onClick={() => send({ decision: 'approve', actionHash, via: 'console' })}
               >

@@ -9,8 +9,17 @@ import {
   type RouteKey,
 } from '../../client/api-client.ts';
 import { credentials, renewSession } from '../sign-in/session.ts';
+import { hasNotResponded, hasResponded } from './connection.ts';
+import { learnServerTime } from './server-clock.ts';
 
-const client = new ApiClient('', async () => credentials());
+const client = new ApiClient(
+  '',
+  async () => credentials(),
+  (headers, sentMs) => {
+    learnServerTime(headers.get('date'), sentMs, Date.now());
+    hasResponded();
+  },
+);
 
 /** Calls the API as the signed-in person. A refused token is renewed once. */
 export function call<Key extends RouteKey>(key: Key, ...request: Arguments<Key>): Promise<ResponseFrom<Key>> {
@@ -26,6 +35,7 @@ async function withRenewal<Result>(send: () => Promise<Result>): Promise<Result>
   try {
     return await send();
   } catch (error) {
+    if (error instanceof NoResponse) hasNotResponded();
     if (!(error instanceof ApiError && error.status === 401) || !(await renewSession())) throw error;
     return send();
   }
@@ -70,7 +80,8 @@ export function problemText(error: unknown): string {
 
 export const isNotFound = (error: unknown): boolean => error instanceof ApiError && error.status === 404;
 
-const sentence = (text: string): string => {
+/** With a capital letter and a full stop. */
+export const sentence = (text: string): string => {
   const begun = text.charAt(0).toUpperCase() + text.slice(1);
   return /[.!?]$/.test(begun) ? begun : `${begun}.`;
 };

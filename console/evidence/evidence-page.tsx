@@ -44,7 +44,7 @@ function EndedRuns() {
   const list = useApi('GET /api/v1/runs', { query: { ...filter, ...pages.query } });
   return (
     <>
-      <div className="form-columns">
+      <search className="form-columns">
         <SelectField
           label="Ended as"
           value={status}
@@ -54,7 +54,7 @@ function EndedRuns() {
         <TextField label="Title contains" optional value={text} onChange={setText} />
         <TextField label="Accepted since" type="date" optional value={since} onChange={setSince} />
         <TextField label="Accepted until" type="date" optional value={until} onChange={setUntil} />
-      </div>
+      </search>
       <PagedTable
         label="Ended runs"
         list={list}

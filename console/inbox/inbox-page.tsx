@@ -1,16 +1,16 @@
 import Container from '@cloudscape-design/components/container';
 import Header from '@cloudscape-design/components/header';
 import type { ReactNode } from 'react';
-import { useState } from 'react';
-import { Link, useLocation } from 'wouter';
+import { Link } from 'wouter';
 import type { ResponseFrom } from '../../client/api-client.ts';
 import { useInbox } from '../data/inbox.ts';
 import { Page } from '../parts/page.tsx';
 import { PointInTime } from '../parts/point-in-time.tsx';
 import { EmptyState, Problem } from '../parts/problem.tsx';
 import { RunStatusText, type RunSummary } from '../parts/run-status.tsx';
+import { Subject } from '../parts/subject.tsx';
 import { UntrustedText } from '../parts/untrusted-text.tsx';
-import { useKeys } from '../shell/keyboard.ts';
+import { useRowKeys } from '../shell/keyboard.ts';
 import { SampleEvents } from './sample-events.tsx';
 
 type Approval = ResponseFrom<'GET /api/v1/approvals'>['approvals'][number];
@@ -18,26 +18,16 @@ type Approval = ResponseFrom<'GET /api/v1/approvals'>['approvals'][number];
 /** What waits for the signed-in person. */
 export default function InboxPage() {
   const { approvals, assigned, needed } = useInbox();
-  const [, go] = useLocation();
   const pending = approvals.data?.approvals ?? [];
   const toResolve = needed.data?.runs ?? [];
   const own = (assigned.data?.runs ?? []).filter(({ runId }) => !toResolve.some((run) => run.runId === runId));
-  const links = [
-    ...pending.map(({ approvalId }) => `/approvals/${encodeURIComponent(approvalId)}`),
-    ...[...toResolve, ...own].map(({ runId }) => `/runs/${encodeURIComponent(runId)}`),
-  ];
-  const [row, setRow] = useState(-1);
-  const move = (to: number) => {
-    setRow(to);
-    document.querySelectorAll<HTMLElement>('.inbox-item a')[to]?.focus();
-  };
-  useKeys({
-    j: () => move(Math.min(row + 1, links.length - 1)),
-    k: () => move(Math.max(row - 1, 0)),
-    Enter: links[row] === undefined ? undefined : () => go(links[row] ?? '/'),
-  });
+  useRowKeys('.inbox-item');
   const error = approvals.error ?? assigned.error ?? needed.error;
-  const isEmpty = !approvals.isPending && !assigned.isPending && !needed.isPending && links.length === 0;
+  const isEmpty =
+    !approvals.isPending &&
+    !assigned.isPending &&
+    !needed.isPending &&
+    pending.length + toResolve.length + own.length === 0;
   return (
     <Page title="Inbox" description="What waits for you, live.">
       {error && <Problem error={error} retry={() => approvals.refetch()} />}
@@ -89,24 +79,25 @@ function Section({ title, count, hasMore = false, children }: SectionProps) {
 }
 
 function ApprovalItem({ approval }: { approval: Approval }) {
-  const { approvalId, title, subject, action, automation, stepId, requestedAt, expiresAt, escalatedAt } = approval;
+  const { approvalId, title, subject, action, automation, stepId, message, requestedAt, expiresAt, escalatedAt } =
+    approval;
   return (
     <li className="inbox-item">
       <Link href={`/approvals/${encodeURIComponent(approvalId)}`}>
         <UntrustedText text={title} max={120} />
       </Link>
+      {message !== undefined && (
+        <p>
+          <UntrustedText text={message} max={200} />
+        </p>
+      )}
       <div className="facts">
         {escalatedAt !== undefined && <strong className="overdue">Overdue</strong>}
+        {subject !== undefined && <Subject subject={subject} />}
         <span>
           <UntrustedText text={action?.tool ?? stepId} max={60} />
-          {action && (
-            <>
-              {' at '}
-              <UntrustedText text={action.target} max={80} /> in {action.environment}
-            </>
-          )}
+          {action && ` in ${action.environment}`}
         </span>
-        {subject !== undefined && <UntrustedText text={subject} max={60} />}
         <span>
           by <UntrustedText text={automation} max={60} />, requested <PointInTime at={requestedAt} />, expires{' '}
           <PointInTime at={expiresAt} />

@@ -5,6 +5,7 @@ import { type FormEvent, type ReactNode, useId, useRef, useState } from 'react';
 import type { Right } from '../../lambdas/people/rights.ts';
 import { problemText } from '../data/api.ts';
 import { CommandLine } from './copyable.tsx';
+import { useDraft } from './draft.ts';
 import { TextField } from './form.tsx';
 import { notifyOnNextPage } from './next-page.ts';
 import { safeText, UntrustedText } from './untrusted-text.tsx';
@@ -46,19 +47,19 @@ export function Action({ label, right, disabledReason, variant = 'normal', about
       >
         {label}
       </Button>
-      {isOpen && <ActionDialog {...dialogProps} label={label} onClose={() => setIsOpen(false)} />}
+      {isOpen && <ActionDialog {...dialogProps} {...{ label, about }} onClose={() => setIsOpen(false)} />}
     </>
   );
 }
 
-type DialogProps = Pick<ActionProps, 'label' | 'effect' | 'command' | 'reason' | 'confirm' | 'run'> & {
+type DialogProps = Pick<ActionProps, 'label' | 'about' | 'effect' | 'command' | 'reason' | 'confirm' | 'run'> & {
   onClose(): void;
 };
 
-function ActionDialog({ label, effect, command, reason, confirm = label, run, onClose }: DialogProps) {
+function ActionDialog({ label, about, effect, command, reason, confirm = label, run, onClose }: DialogProps) {
   const queries = useQueryClient();
   const title = useId();
-  const [text, setText] = useState('');
+  const [text, setText, clear] = useDraft(`action.${location.pathname}.${label}.${about ?? ''}`, '');
   const [isBusy, setIsBusy] = useState(false);
   const [problem, setProblem] = useState<string>();
   const dialog = useRef<HTMLDialogElement>(null);
@@ -68,7 +69,9 @@ function ActionDialog({ label, effect, command, reason, confirm = label, run, on
     setIsBusy(true);
     setProblem(undefined);
     try {
-      notifyOnNextPage(await run(text.trim()));
+      const done = await run(text.trim());
+      clear();
+      notifyOnNextPage(done);
       dialog.current?.close();
       await queries.invalidateQueries();
     } catch (error) {

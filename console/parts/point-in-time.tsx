@@ -1,17 +1,19 @@
 import { useSyncExternalStore } from 'react';
 import { ago, dateAndTime } from '../../bin/terminal/times.ts';
+import { serverNow } from '../data/server-clock.ts';
 import { type TimeFormat, usePreferences } from './preferences.ts';
 
 const TICK_MS = 1_000;
-let nowMs = Date.now();
+let nowMs = serverNow();
 const listeners = new Set<() => void>();
 let timer: ReturnType<typeof setInterval> | undefined;
 
 /** One timer for all relative times of the page. */
 function onTick(listener: () => void): () => void {
   listeners.add(listener);
+  if (timer === undefined) nowMs = serverNow();
   timer ??= setInterval(() => {
-    nowMs = Date.now();
+    nowMs = serverNow();
     for (const each of listeners) each();
   }, TICK_MS);
   return () => {
@@ -22,7 +24,7 @@ function onTick(listener: () => void): () => void {
   };
 }
 
-/** Now, in milliseconds, which changes every second. */
+/** Now, in milliseconds by the clock of the API, which changes every second. */
 export const useNow = (): number => useSyncExternalStore(onTick, () => nowMs);
 
 const localFormat = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });

@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react';
+import { useRowKeys } from '../shell/keyboard.ts';
 
 export interface Column<Item> {
   id: string;
@@ -23,6 +24,7 @@ interface TableProps<Item> {
 
 /** A list. On narrow screens each row is a card. Plain HTML: the component for tables alone is 50 KB. */
 export function Table<Item>({ label, items, columns, trackBy, isLoading, empty }: TableProps<Item>) {
+  useRowKeys('.list-table tbody tr');
   if (isLoading) return <p role="status">Loading …</p>;
   if (items.length === 0) return empty;
   return (
@@ -40,7 +42,7 @@ export function Table<Item>({ label, items, columns, trackBy, isLoading, empty }
         </thead>
         <tbody>
           {items.map((item) => (
-            <tr key={trackBy(item)}>
+            <tr key={trackBy(item)} tabIndex={-1}>
               {columns.map(({ id, header, cell, isRowHeader }) =>
                 isRowHeader ? (
                   <th key={id} scope="row">

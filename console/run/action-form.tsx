@@ -11,7 +11,8 @@ interface ActionFormProps {
   action: RunAction;
   label: string;
   isSending: boolean;
-  onConfirm: (body: object) => void;
+  /** True if it was done: then what was typed is forgotten. */
+  onConfirm: (body: object) => Promise<boolean>;
   onBack: () => void;
 }
 
@@ -42,12 +43,13 @@ export function ActionForm({ whole, action, label, isSending, onConfirm, onBack 
     typed,
     unknown.map(({ stepId }) => stepId),
   );
-  const confirm = () => {
-    const reason = typed.text.trim();
-    if (isResolve) onConfirm({ outcome: typed.outcome, reason, writes: typed.writes });
-    else if (isSignal) onConfirm({ event: action.about, payload: reason === '' ? null : JSON.parse(reason) });
-    else onConfirm(reason === '' ? {} : { reason });
-    clear();
+  const bodyOf = (reason: string): object => {
+    if (isResolve) return { outcome: typed.outcome, reason, writes: typed.writes };
+    if (isSignal) return { event: action.about, payload: reason === '' ? null : JSON.parse(reason) };
+    return reason === '' ? {} : { reason };
+  };
+  const confirm = async () => {
+    if (await onConfirm(bodyOf(typed.text.trim()))) clear();
   };
   return (
     <div className="decide">
@@ -77,7 +79,12 @@ export function ActionForm({ whole, action, label, isSending, onConfirm, onBack 
               : 'Reason (may be empty)'
         }
       >
-        <Textarea value={typed.text} rows={3} onChange={({ detail }) => setTyped({ ...typed, text: detail.value })} />
+        <Textarea
+          value={typed.text}
+          rows={3}
+          autoFocus
+          onChange={({ detail }) => setTyped({ ...typed, text: detail.value })}
+        />
       </FormField>
       <div className="buttons">
         <Button

@@ -1,13 +1,14 @@
 import Alert from '@cloudscape-design/components/alert';
 import type { Step, WholeRun } from '../data/run.ts';
 import { UntrustedText } from '../parts/untrusted-text.tsx';
+import { LABELS } from './perform-action.ts';
 import { Value } from './value.tsx';
 
 /** Where a failed run opens: the error, what the step was given, what the target returned, and what to do. */
 export function Cause({ whole: { run, receipts }, step }: { whole: WholeRun; step: Step }) {
   const error = 'error' in step ? step.error : run.error;
   const receipt = receipts.find(({ key }) => 'receiptKey' in step && key === step.receiptKey);
-  const open = run.actions.filter(({ may }) => may).map(({ action }) => action);
+  const open = run.actions.filter(({ may }) => may).map(({ action }) => `“${LABELS[action]}”`);
   return (
     <Alert
       type={step.status === 'failed_terminal' ? 'error' : 'warning'}
@@ -28,7 +29,7 @@ export function Cause({ whole: { run, receipts }, step }: { whole: WholeRun; ste
       )}
       <p>
         {open.length > 0
-          ? `You can: ${open.join(', ')}. The buttons are under “What you can do”.`
+          ? `What to do: ${open.join(', ')}. Under “What you can do” you read what each of them does.`
           : 'You cannot do anything about it with your role.'}
       </p>
     </Alert>

@@ -2,7 +2,7 @@ import Button from '@cloudscape-design/components/button';
 import { useState } from 'react';
 import { dateAndTime } from '../../bin/terminal/times.ts';
 import { describeEvent } from '../../lambdas/run/events/events.ts';
-import { useApi } from '../data/api.ts';
+import { useLive } from '../data/live.ts';
 import type { RunDetail } from '../data/run.ts';
 import { Copyable } from '../parts/copyable.tsx';
 import { PointInTime } from '../parts/point-in-time.tsx';
@@ -14,11 +14,12 @@ const PAGE_SIZE = 100;
 /** The commits of the run, with everything that people did. */
 export default function History({ run }: { run: RunDetail }) {
   const [since, setSince] = useState(0);
-  const { data, error } = useApi('GET /api/v1/runs/{id}/events', {
-    params: { id: run.runId },
-    query: { since, limit: PAGE_SIZE },
-  });
-  // The first page is part of the run, which is live.
+  // The first page is part of the run.
+  const { data, error } = useLive(
+    'GET /api/v1/runs/{id}/events',
+    { params: { id: run.runId }, query: { since, limit: PAGE_SIZE } },
+    { topic: { run: run.runId }, enabled: since > 0 },
+  );
   const commits = since === 0 ? run.commits : (data?.commits ?? []);
   const last = commits.at(-1)?.seq ?? 0;
   return (

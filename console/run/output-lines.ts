@@ -10,16 +10,25 @@ export class OutputLines {
 
   append(data: string): void {
     this.bytes += data.length;
-    const [first = '', ...rest] = data.replace(COLORS, '').split('\n');
-    if (this.#isOpen) this.lines[this.lines.length - 1] += first;
-    else this.lines.push(first);
-    for (const line of rest) this.lines.push(line);
-    // A line that is not finished continues with the next part; after a line feed there is an empty one.
+    const ended = data.replace(COLORS, '').split('\n');
+    const open = ended.pop() ?? '';
+    for (const line of ended) {
+      this.#add(line);
+      this.#isOpen = false;
+    }
+    if (open === '') return;
+    this.#add(open);
     this.#isOpen = true;
   }
 
+  /** A line without a line feed continues with the next part. */
+  #add(text: string): void {
+    if (this.#isOpen) this.lines[this.lines.length - 1] += text;
+    else this.lines.push(text);
+  }
+
   text(): string {
-    return this.lines.join('\n');
+    return `${this.lines.join('\n')}${this.#isOpen ? '' : '\n'}`;
   }
 
   /** The numbers of the lines that contain the text, in upper or lower case. */

@@ -3,6 +3,20 @@ import type { RunDetail } from '../data/run.ts';
 
 export type RunAction = RunDetail['actions'][number];
 
+/** Buttons that name their effect. */
+export const LABELS: Record<RunAction['action'], string> = {
+  retry: 'Retry the failed step',
+  resume: 'Resume the run',
+  signal: 'Send the signal',
+  pause: 'Pause the run',
+  cancel: 'Cancel the run',
+  rollback: 'Undo its writes',
+  resolve: 'Resolve the run',
+  rerun: 'Run it again',
+  replay: 'Replay from the failed step',
+  assign: 'Take care of it',
+  release: 'Release it',
+};
 /** Sends an action. Returns the id of the run that it started, if it did. */
 export async function performAction(
   id: string,

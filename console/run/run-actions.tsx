@@ -12,22 +12,8 @@ import { hasEnded } from '../parts/run-status.tsx';
 import { UntrustedText } from '../parts/untrusted-text.tsx';
 import { notify } from '../shell/notices.tsx';
 import { ActionForm } from './action-form.tsx';
-import { performAction, type RunAction } from './perform-action.ts';
+import { LABELS, performAction, type RunAction } from './perform-action.ts';
 
-/** Buttons that name their effect. */
-const LABELS: Record<RunAction['action'], string> = {
-  retry: 'Retry the failed step',
-  resume: 'Resume the run',
-  signal: 'Send the signal',
-  pause: 'Pause the run',
-  cancel: 'Cancel the run',
-  rollback: 'Undo its writes',
-  resolve: 'Resolve the run',
-  rerun: 'Run it again',
-  replay: 'Replay from the failed step',
-  assign: 'Take care of it',
-  release: 'Release it',
-};
 /** These ask before they act. */
 const ASKS: readonly RunAction['action'][] = ['signal', 'cancel', 'rollback', 'resolve', 'pause'];
 
@@ -102,7 +88,7 @@ function Action({ run, whole, action, onChanged }: ActionProps) {
   const [isSending, setIsSending] = useState(false);
   const [problem, setProblem] = useState<string>();
   const [, go] = useLocation();
-  const perform = async (body: object) => {
+  const perform = async (body: object): Promise<boolean> => {
     setIsSending(true);
     setProblem(undefined);
     try {
@@ -111,10 +97,13 @@ function Action({ run, whole, action, onChanged }: ActionProps) {
       setIsAsking(false);
       if (started !== undefined) go(`/runs/${started}`);
       onChanged();
+      return true;
     } catch (error) {
       setProblem(problemText(error));
+      return false;
+    } finally {
+      setIsSending(false);
     }
-    setIsSending(false);
   };
   const begin = () => {
     if (ASKS.includes(action.action)) setIsAsking(true);

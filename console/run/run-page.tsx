@@ -6,6 +6,7 @@ import { Page } from '../parts/page.tsx';
 import { PointInTime } from '../parts/point-in-time.tsx';
 import { Problem } from '../parts/problem.tsx';
 import { RunStatusText } from '../parts/run-status.tsx';
+import { Subject } from '../parts/subject.tsx';
 import { UntrustedText } from '../parts/untrusted-text.tsx';
 import { useKeys } from '../shell/keyboard.ts';
 import { Cause } from './cause.tsx';
@@ -92,7 +93,7 @@ function RunFacts({ whole: { run } }: { whole: WholeRun }) {
     <span className="facts">
       <RunStatusText status={run.status} />
       {run.error && <strong className="overdue">{run.error.code}</strong>}
-      {run.subject !== null && <UntrustedText text={run.subject} max={100} />}
+      {run.subject !== null && <Subject subject={run.subject} />}
       <span>
         <UntrustedText text={run.automation} max={60} />, workflow <UntrustedText text={run.workflow.name} max={60} /> v
         {run.workflow.version}

@@ -1,4 +1,5 @@
-import { useRef } from 'react';
+import Button from '@cloudscape-design/components/button';
+import { useRef, useState } from 'react';
 import { duration } from '../../bin/terminal/times.ts';
 import type { Step, WholeRun } from '../data/run.ts';
 import { useNow } from '../parts/point-in-time.tsx';
@@ -12,8 +13,8 @@ interface TimelineProps {
 }
 
 const ROW_PX = 24;
-const LABEL_PX = 170;
-const WIDTH_PX = 900;
+const LABEL_PX = 130;
+const WIDTH_PX = 680;
 const SPAN_MIN_PX = 2;
 const KINDS: Record<Span['kind'], string> = {
   working: 'Working',
@@ -22,6 +23,10 @@ const KINDS: Record<Span['kind'], string> = {
   failed: 'Failed',
 };
 
+/** More bars at once would make every second slow. */
+const ROWS_MAX = 100;
+const pageOf = (row: number): number => Math.max(0, row - (row % ROWS_MAX));
+
 /** When each step worked and when it waited, and for whom. */
 export function Timeline({ whole: { run, steps, approvals }, selected, onSelect }: TimelineProps) {
   const now = useNow();
@@ -29,9 +34,11 @@ export function Timeline({ whole: { run, steps, approvals }, selected, onSelect 
   const startMs = Date.parse(run.createdAt);
   const totalMs = Math.max(endMs - startMs, 1);
   const reached = steps.filter(({ status }) => status !== 'pending');
-  const rows = reached.map((step) => ({ step, spans: spansOf(step, approvals, endMs) }));
+  const all = reached.map((step) => ({ step, spans: spansOf(step, approvals, endMs) }));
+  const [from, setFrom] = useState(() => pageOf(selected ? reached.indexOf(selected) : 0));
+  const rows = all.slice(from, from + ROWS_MAX);
   const sum = (kind: Span['kind']) =>
-    rows
+    all
       .flatMap(({ spans }) => spans)
       .reduce((all, span) => all + (span.kind === kind ? span.toMs - span.fromMs : 0), 0);
   const box = useRef<SVGSVGElement>(null);
@@ -82,7 +89,7 @@ export function Timeline({ whole: { run, steps, approvals }, selected, onSelect 
             >
               <rect x={0} y={(row + 1) * ROW_PX} width={WIDTH_PX} height={ROW_PX} className="hit" />
               <text x={4} y={(row + 1) * ROW_PX + 16}>
-                {safeText(step.id, 24)}
+                {safeText(step.id, 20)}
               </text>
               {spans.map(({ kind, fromMs, toMs }) => (
                 <rect
@@ -101,6 +108,19 @@ export function Timeline({ whole: { run, steps, approvals }, selected, onSelect 
           ))}
         </svg>
       </section>
+      {all.length > ROWS_MAX && (
+        <div className="pager">
+          <Button disabled={from === 0} onClick={() => setFrom(from - ROWS_MAX)}>
+            Earlier steps
+          </Button>
+          <Button disabled={from + ROWS_MAX >= all.length} onClick={() => setFrom(from + ROWS_MAX)}>
+            Later steps
+          </Button>
+          <span>
+            Steps {from + 1} to {from + rows.length} of {all.length}
+          </span>
+        </div>
+      )}
     </div>
   );
 }

@@ -2,6 +2,7 @@ import { Link } from 'wouter';
 import { duration } from '../../bin/terminal/times.ts';
 import { PointInTime } from '../parts/point-in-time.tsx';
 import { RunStatusText, type RunSummary } from '../parts/run-status.tsx';
+import { Subject } from '../parts/subject.tsx';
 import type { Columns } from '../parts/table.tsx';
 import { UntrustedText } from '../parts/untrusted-text.tsx';
 
@@ -30,8 +31,8 @@ export const RUN_COLUMNS: Columns<RunSummary> = [
   {
     id: 'subject',
     header: 'Subject',
-    minWidth: 190,
-    cell: ({ subject }) => (subject === null ? '–' : <UntrustedText text={subject} max={60} />),
+    minWidth: 120,
+    cell: ({ subject }) => (subject === null ? '–' : <Subject subject={subject} />),
   },
   { id: 'age', header: 'Accepted', minWidth: 90, cell: ({ createdAt }) => <PointInTime at={createdAt} /> },
   {
@@ -43,7 +44,7 @@ export const RUN_COLUMNS: Columns<RunSummary> = [
   {
     id: 'who',
     header: 'Who',
-    minWidth: 90,
+    minWidth: 100,
     cell: ({ assignee, request, trigger }) => (
       <UntrustedText text={assignee ?? request?.actor ?? trigger.source} max={40} />
     ),
@@ -51,7 +52,7 @@ export const RUN_COLUMNS: Columns<RunSummary> = [
   {
     id: 'error',
     header: 'Error',
-    minWidth: 110,
+    minWidth: 135,
     cell: ({ error }) => (error ? <span className="code">{error.code}</span> : '–'),
   },
 ];

@@ -7,7 +7,6 @@ import { SampleEvents } from '../inbox/sample-events.tsx';
 import { Page } from '../parts/page.tsx';
 import { EmptyState, Problem } from '../parts/problem.tsx';
 import { Table } from '../parts/table.tsx';
-import { useKeys } from '../shell/keyboard.ts';
 import { BulkActions } from './bulk-actions.tsx';
 import { RUN_COLUMNS } from './run-columns.tsx';
 import {
@@ -39,17 +38,6 @@ export default function RunsPage() {
     { topic: 'tenant', ended: cursor !== undefined },
   );
   const runs = list.data?.runs ?? [];
-  const [row, setRow] = useState(-1);
-  // Enter then opens the row.
-  const move = (to: number) => {
-    setRow(to);
-    document.querySelectorAll<HTMLElement>('.runs-table tbody tr a')[to]?.focus();
-  };
-  useKeys({
-    '/': () => document.querySelector<HTMLInputElement>('.runs-filter input')?.focus(),
-    j: () => move(Math.min(row + 1, runs.length - 1)),
-    k: () => move(Math.max(row - 1, 0)),
-  });
   const show = (next: RunQuery) => go(`/runs?${searchOf(next)}`);
 
   return (
@@ -60,7 +48,7 @@ export default function RunsPage() {
     >
       <StatusCounts counts={list.data?.counts} filter={filter} />
       {list.error && <Problem error={list.error} retry={() => list.refetch()} />}
-      <div className="runs-filter">
+      <search className="runs-filter">
         <PropertyFilter
           query={tokensOf(filter)}
           onChange={({ detail }) => show(filterOfTokens(detail))}
@@ -78,7 +66,7 @@ export default function RunsPage() {
           filteringAriaLabel="Find runs"
           i18nStrings={FILTER_TEXTS}
         />
-      </div>
+      </search>
       <BulkActions filter={filter} key={search} />
       <div className="runs-table">
         <Table

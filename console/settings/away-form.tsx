@@ -1,8 +1,8 @@
-import { useState } from 'react';
 import type { Right } from '../../lambdas/people/rights.ts';
 import { call, useApi } from '../data/api.ts';
 import { useMe } from '../data/me.ts';
 import { Action } from '../parts/action.tsx';
+import { useDraft } from '../parts/draft.ts';
 import { TextField } from '../parts/form.tsx';
 import { PointInTime } from '../parts/point-in-time.tsx';
 import { SubmitForm } from '../parts/submit.tsx';
@@ -15,8 +15,8 @@ const PATH = 'PUT /api/v1/people/{id}/away';
 export function AwayForm({ person: { id, name, away } }: { person: Person }) {
   const { data: me } = useMe();
   const { data } = useApi('GET /api/v1/people', { query: { limit: 100 } });
-  const [until, setUntil] = useState('');
-  const [delegate, setDelegate] = useState('');
+  const [typed, setTyped, clear] = useDraft(`away.${id}`, { until: '', delegate: '' });
+  const { until, delegate } = typed;
   const right: Right = me?.person === id ? 'people:set-away' : 'people:write';
   if (away) {
     return (
@@ -49,6 +49,7 @@ export function AwayForm({ person: { id, name, away } }: { person: Person }) {
       run={async () => {
         const body = { away: { until: new Date(until).toISOString(), delegate } };
         const saved = await call(PATH, { params: { id }, body });
+        clear();
         if ('pending' in saved) return 'Nothing has changed yet: a second owner must confirm it.';
         return `${name} is away. ${delegate} decides for them.`;
       }}
@@ -58,13 +59,18 @@ export function AwayForm({ person: { id, name, away } }: { person: Person }) {
         once.
       </p>
       <div className="form-columns">
-        <TextField label="Until (your local time)" type="datetime-local" value={until} onChange={setUntil} />
+        <TextField
+          label="Until (your local time)"
+          type="datetime-local"
+          value={until}
+          onChange={(text) => setTyped({ ...typed, until: text })}
+        />
         <TextField
           label="Delegate"
           hint="The ID of a person."
           value={delegate}
           suggestions={(data?.people ?? []).map((each) => each.id).filter((each) => each !== id)}
-          onChange={setDelegate}
+          onChange={(text) => setTyped({ ...typed, delegate: text })}
         />
       </div>
     </SubmitForm>

@@ -56,7 +56,7 @@ function Changes() {
   const opened = changes.find(({ changeId }) => changeId === shown);
   return (
     <>
-      <div className="form-columns">
+      <search className="form-columns">
         <SelectField
           label="Of"
           value={kind as Kind | ''}
@@ -67,7 +67,7 @@ function Changes() {
           onChange={setKind}
         />
         <TextField label="Changed by" optional placeholder="ID of a person" value={actor} onChange={setActor} />
-      </div>
+      </search>
       {opened && <ChangeDetail change={opened} onClose={() => setShown(undefined)} />}
       <PagedTable
         label="Changes"

@@ -1,7 +1,8 @@
-import { useState } from 'react';
 import { ROLES, type Role } from '../../lambdas/people/rights.ts';
 import { call } from '../data/api.ts';
 import { useMe } from '../data/me.ts';
+import { serverNow } from '../data/server-clock.ts';
+import { useDraft } from '../parts/draft.ts';
 import { CheckField, SelectField, TextField } from '../parts/form.tsx';
 import { SubmitForm } from '../parts/submit.tsx';
 import { useWhyNot } from '../parts/why-not.ts';
@@ -10,19 +11,25 @@ import type { CreatedKey } from './keys-page.tsx';
 const DAY_MS = 24 * 60 * 60 * 1000;
 const DAYS_DEFAULT = 90;
 
+interface Typed {
+  name: string;
+  role?: Role;
+  machine: boolean;
+  days: string;
+}
+const NOTHING_TYPED: Typed = { name: '', machine: false, days: String(DAYS_DEFAULT) };
+
 /** Creates a key for the person, or for a program. */
 export function KeyForm({ onCreated }: { onCreated(key: CreatedKey): void }) {
   const { data: me } = useMe();
   const noMachines = useWhyNot('api-keys:write');
-  const [name, setName] = useState('');
-  const [chosenRole, setRole] = useState<Role>();
-  const [machine, setMachine] = useState(false);
-  const [days, setDays] = useState(String(DAYS_DEFAULT));
-  const role = chosenRole ?? me?.role ?? 'member';
+  const [typed, setTyped, clear] = useDraft<Typed>('key', NOTHING_TYPED);
+  const change = (part: Partial<Typed>) => setTyped({ ...typed, ...part });
+  const { name, machine, days, role = me?.role ?? 'member' } = typed;
   const create = async () => {
-    const expiresAt = new Date(Date.now() + Number(days) * DAY_MS).toISOString();
+    const expiresAt = new Date(serverNow() + Number(days) * DAY_MS).toISOString();
     onCreated(await call('POST /api/v1/api-keys', { body: { name, role, machine, expiresAt } }));
-    setName('');
+    clear();
     return undefined;
   };
   return (
@@ -40,7 +47,7 @@ export function KeyForm({ onCreated }: { onCreated(key: CreatedKey): void }) {
           placeholder="deploy-pipeline"
           hint="Lower-case letters, digits, dots and dashes."
           value={name}
-          onChange={setName}
+          onChange={(text) => change({ name: text })}
           maxLength={63}
         />
         <SelectField
@@ -48,16 +55,22 @@ export function KeyForm({ onCreated }: { onCreated(key: CreatedKey): void }) {
           hint="It never has more rights than you have."
           value={role}
           options={ROLES.map((value) => ({ value, text: value }))}
-          onChange={setRole}
+          onChange={(chosen) => change({ role: chosen })}
         />
-        <TextField label="Days until it expires" hint="From 1 to 366." type="number" value={days} onChange={setDays} />
+        <TextField
+          label="Days until it expires"
+          hint="From 1 to 366."
+          type="number"
+          value={days}
+          onChange={(text) => change({ days: text })}
+        />
       </div>
       {noMachines === undefined ? (
         <CheckField
           label="For a program"
           hint="It belongs to nobody and does not end with your own rights. A program never approves."
           checked={machine}
-          onChange={setMachine}
+          onChange={(isMachine) => change({ machine: isMachine })}
         />
       ) : (
         <p className="secondary">Keys for programs: {noMachines}</p>

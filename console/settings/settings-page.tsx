@@ -1,7 +1,7 @@
-import { useState } from 'react';
 import type { RequestFor, ResponseFrom } from '../../client/api-client.ts';
 import { call, useApi } from '../data/api.ts';
 import { word } from '../parts/action.tsx';
+import { useDraft } from '../parts/draft.ts';
 import { CheckField, TextField } from '../parts/form.tsx';
 import { Problem } from '../parts/problem.tsx';
 import { Facts, Section } from '../parts/section.tsx';
@@ -66,8 +66,8 @@ function savedOf({ counterShards: _readOnly, ...before }: Settings, typed: Typed
 }
 
 function SettingsForm({ settings }: { settings: Settings }) {
-  const [typed, setTyped] = useState(() => typedOf(settings));
   const before = typedOf(settings);
+  const [typed, setTyped, clear] = useDraft('settings', before);
   const changes = [
     ...Object.entries(typed.caps)
       .filter(([cap, text]) => text !== before.caps[cap as Cap])
@@ -87,6 +87,7 @@ function SettingsForm({ settings }: { settings: Settings }) {
       command={`countersign settings set ${changes.map(word).join(' ') || 'caps.maxConcurrency=50'}`}
       run={async () => {
         const saved = await call('PUT /api/v1/settings', { body: savedOf(settings, typed) });
+        clear();
         return `The settings are saved. They take effect within ${saved.effectiveWithinSeconds} s.`;
       }}
     >

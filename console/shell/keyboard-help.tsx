@@ -22,6 +22,7 @@ export function KeyboardHelp() {
     '?': () => dialog.current?.showModal(),
     i: () => go('/'),
     u: () => go('/runs'),
+    '/': () => document.querySelector<HTMLElement>('search input, search select')?.focus(),
   });
   // biome-ignore lint/correctness/useExhaustiveDependencies: another page closes the dialog
   useEffect(() => dialog.current?.close(), [path]);

@@ -1,8 +1,10 @@
 import { type ReactNode, useState } from 'react';
 import { Link, useLocation } from 'wouter';
+import { useOfflineSince } from '../data/connection.ts';
 import { useInboxCount } from '../data/inbox.ts';
 import { useMe } from '../data/me.ts';
 import { PAGES } from '../pages.ts';
+import { PointInTime } from '../parts/point-in-time.tsx';
 import { UntrustedText } from '../parts/untrusted-text.tsx';
 import { signOut } from '../sign-in/session.ts';
 import { KeyboardHelp } from './keyboard-help.tsx';
@@ -48,6 +50,7 @@ export function Shell({ isLocal, children }: { isLocal: boolean; children: React
           <Navigation path={path} isLocal={isLocal} />
         </nav>
         <main id="content" tabIndex={-1}>
+          <Offline />
           <Notices />
           {children}
         </main>
@@ -88,6 +91,21 @@ function Navigation({ path, isLocal }: { path: string; isLocal: boolean }) {
         </li>
       </ul>
     </>
+  );
+}
+
+/** Above every page while the API does not respond. */
+function Offline() {
+  const since = useOfflineSince();
+  return (
+    <div role="status" className="offline">
+      {since !== undefined && (
+        <p>
+          <strong>Offline.</strong> The API has not responded since <PointInTime at={new Date(since).toISOString()} />.
+          What you see may be out of date. The page tries again every few seconds and continues by itself.
+        </p>
+      )}
+    </div>
   );
 }
 

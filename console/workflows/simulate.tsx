@@ -1,6 +1,7 @@
 import { useState } from 'react';
 import type { RequestFor } from '../../client/api-client.ts';
 import { call } from '../data/api.ts';
+import { useDraft } from '../parts/draft.ts';
 import { SelectField, TextArea, TextField } from '../parts/form.tsx';
 import { jsonIn, objectIn } from '../parts/json-value.ts';
 import { SubmitForm } from '../parts/submit.tsx';
@@ -16,6 +17,13 @@ const SOURCES: Record<Source, string> = {
   generic: 'A webhook of your own source',
 };
 
+interface Typed {
+  source: Source;
+  inputs: string;
+  payload: string;
+  name: string;
+}
+
 interface SimulateProps {
   /** The text of a file, or a published version. */
   workflow: Body['workflow'];
@@ -25,10 +33,14 @@ interface SimulateProps {
 
 /** What a run would read and write, and who would have to approve. Nothing is written. */
 export function Simulate({ workflow, file, disabledReason }: SimulateProps) {
-  const [source, setSource] = useState<Source>('manual');
-  const [inputs, setInputs] = useState('');
-  const [payload, setPayload] = useState('');
-  const [name, setName] = useState('');
+  const [typed, setTyped] = useDraft<Typed>(`simulate.${file}`, {
+    source: 'manual',
+    inputs: '',
+    payload: '',
+    name: '',
+  });
+  const change = (part: Partial<Typed>) => setTyped({ ...typed, ...part });
+  const { source, inputs, payload, name } = typed;
   const [plan, setPlan] = useState<Plan>();
   const simulate = async () => {
     const given = objectIn('Inputs', inputs);
@@ -61,11 +73,19 @@ export function Simulate({ workflow, file, disabledReason }: SimulateProps) {
             label="Started by"
             value={source}
             options={Object.entries(SOURCES).map(([value, text]) => ({ value: value as Source, text }))}
-            onChange={setSource}
+            onChange={(chosen) => change({ source: chosen })}
           />
-          {source === 'generic' && <TextField label="Name of the source" value={name} onChange={setName} />}
+          {source === 'generic' && (
+            <TextField label="Name of the source" value={name} onChange={(text) => change({ name: text })} />
+          )}
           {source === 'github' && (
-            <TextField label="Event" optional placeholder="issues" value={name} onChange={setName} />
+            <TextField
+              label="Event"
+              optional
+              placeholder="issues"
+              value={name}
+              onChange={(text) => change({ name: text })}
+            />
           )}
         </div>
         {source === 'manual' ? (
@@ -76,10 +96,16 @@ export function Simulate({ workflow, file, disabledReason }: SimulateProps) {
             rows={3}
             hint={'For example {"service": "payments"}.'}
             value={inputs}
-            onChange={setInputs}
+            onChange={(text) => change({ inputs: text })}
           />
         ) : (
-          <TextArea label="Payload, as JSON" mono rows={8} value={payload} onChange={setPayload} />
+          <TextArea
+            label="Payload, as JSON"
+            mono
+            rows={8}
+            value={payload}
+            onChange={(text) => change({ payload: text })}
+          />
         )}
       </SubmitForm>
       {plan && <PlanView plan={plan} />}

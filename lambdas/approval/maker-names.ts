@@ -38,6 +38,6 @@ function recordIn(payload: unknown): Record<string, unknown> {
 const isName = (name: unknown): boolean =>
   typeof name === 'string' && name.trim() !== '' && name.length <= NAME_MAX_CHARACTERS;
 
-/** `Ana Ortiz (servicenow:23b0eccc73a6b0269e5dd5b576548c44)`. */
+/** `Ana Ortiz (servicenow:10950f26c9e66c7eb5654253eb0bdeb6)`. */
 export const makerText = ({ makerNames: names }: Pick<Approval, 'makerNames'>, maker: string): string =>
   names && Object.hasOwn(names, maker) ? `${names[maker]} (${maker})` : maker;

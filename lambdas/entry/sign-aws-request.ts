@@ -7,7 +7,8 @@ export interface AwsCredentials {
   sessionToken?: string;
 }
 
-interface SignedPost {
+interface SignedRequest {
+  method?: 'POST' | 'DELETE';
   service: string;
   region: string;
   credentials: AwsCredentials;
@@ -17,11 +18,12 @@ interface SignedPost {
   headers?: Record<string, string>;
 }
 
-/** The headers of a signed POST with a JSON body, for `fetch`: one request does not need the client of a service. */
-export async function signedHeaders({ service, region, credentials, url, body, headers: further }: SignedPost) {
+/** The headers of a signed request with a JSON body, for `fetch`: one request does not need the client of a service. */
+export async function signedHeaders(request: SignedRequest) {
+  const { method = 'POST', service, region, credentials, url, body, headers: further } = request;
   const signer = new SignatureV4({ service, region, credentials, sha256: Sha256 });
   const { headers } = await signer.sign({
-    method: 'POST',
+    method,
     protocol: url.protocol,
     hostname: url.hostname,
     path: url.pathname,

@@ -19,22 +19,27 @@ export class AwsSockets implements Sockets {
   }
 
   async send(connectionId: string, message: string): Promise<'sent' | 'gone'> {
+    const { status, ok } = await this.#request('POST', connectionId, message);
+    if (status === GONE) return 'gone';
+    if (ok) return 'sent';
+    throw new Error(`the connection took no message: ${status}`);
+  }
+
+  async disconnect(connectionId: string): Promise<void> {
+    const { status, ok } = await this.#request('DELETE', connectionId);
+    if (!ok && status !== GONE) throw new Error(`the connection was not closed: ${status}`);
+  }
+
+  async #request(method: 'POST' | 'DELETE', connectionId: string, body = ''): Promise<Response> {
     const aws = this.#aws;
     const url = new URL(
       `${this.#callbackUrl.href.replace(/\/$/, '')}/@connections/${encodeURIComponent(connectionId)}`,
     );
-    const headers = await signedHeaders({
-      service: 'execute-api',
-      region: aws.AWS_REGION,
-      credentials: credentialsOf(aws),
-      url,
-      body: message,
-    });
+    const request = { service: 'execute-api', region: aws.AWS_REGION, credentials: credentialsOf(aws), url, body };
+    const headers = await signedHeaders({ ...request, method });
     const signal = AbortSignal.timeout(TIMEOUT_MS);
-    const response = await fetch(url, { method: 'POST', headers, body: message, signal });
+    const response = await fetch(url, { method, headers, signal, ...(method === 'POST' && { body }) });
     await response.body?.cancel();
-    if (response.status === GONE) return 'gone';
-    if (response.ok) return 'sent';
-    throw new Error(`the connection took no message: ${response.status}`);
+    return response;
   }
 }

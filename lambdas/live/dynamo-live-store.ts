@@ -4,7 +4,7 @@ import type { Clock } from '../entry/ports.ts';
 import { ROW_IS_NEW, revisionIs } from '../run/dynamo/dynamo-conditions.ts';
 import { docOf, type Item, toItem } from '../run/dynamo/dynamo-items.ts';
 import * as keys from '../run/dynamo/dynamo-keys.ts';
-import { DynamoRows, under } from '../run/dynamo/dynamo-rows.ts';
+import { DynamoRows } from '../run/dynamo/dynamo-rows.ts';
 import { type Condition, conditionFields } from '../run/dynamo/dynamo-transactions.ts';
 import {
   type AgentConnection,
@@ -72,14 +72,10 @@ export class DynamoLiveStore implements LiveStore {
     for (const each of connection.subscriptions) await this.#delete(watcherKey(tenant, connectionId, each));
   }
 
-  async watchers(tenant: string, runId: string): Promise<Watcher[]> {
-    const pk = keys.livePartition(tenant);
+  async watchers(tenant: string): Promise<Watcher[]> {
     // Strongly consistent: a connection that subscribed before a commit must get it.
-    const [ofRun, ofTenant] = await Promise.all([
-      this.#rows.range(under(pk, keys.watchersPrefix(runId))),
-      this.#rows.range(under(pk, keys.watchersPrefix())),
-    ]);
-    return [...ofRun, ...ofTenant].flatMap((item) => this.#unexpired(item, ({ endsAt }: Watcher) => endsAt) ?? []);
+    const items = await this.#rows.range(keys.watchersOf(tenant));
+    return items.flatMap((item) => this.#unexpired(item, ({ endsAt }: Watcher) => endsAt) ?? []);
   }
 
   async agentConnection(tenant: string, agentId: string): Promise<AgentSocket | undefined> {

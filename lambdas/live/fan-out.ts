@@ -27,21 +27,28 @@ const POSTS_AT_ONCE = 50;
  */
 export async function fanOut(ports: FanOutPorts, rows: readonly NewRow[]): Promise<void> {
   const byConnection = new Map<string, LiveEvent[]>();
-  for (const rowsOfRun of Map.groupBy(rows, ({ tenant, runId }) => `${tenant}#${runId}`).values()) {
-    const [{ tenant, runId } = { tenant: '', runId: '' }] = rowsOfRun;
-    const watchers = await allowedWatchers(ports, tenant, await ports.live.watchers(tenant, runId));
-    if (watchers.length === 0) continue;
-    const events = rowsOfRun.flatMap(eventsOfRow);
-    for (const [connectionId, wantsOutput] of wantedBy(watchers)) {
-      const wanted = wantsOutput ? events : events.filter((event) => !isOutput(event));
-      byConnection.set(connectionId, [...(byConnection.get(connectionId) ?? []), ...wanted]);
-    }
+  for (const [tenant, ofTenant] of Map.groupBy(rows, ({ tenant }) => tenant)) {
+    // Once for all rows of the tenant. They were written before this read, so who subscribes after it gets them by replay.
+    const watchers = await allowedWatchers(ports, tenant, await ports.live.watchers(tenant));
+    if (watchers.length > 0) assign(byConnection, watchers, ofTenant);
   }
   const waiting = [...byConnection];
   const post = async () => {
     for (let next = waiting.shift(); next; next = waiting.shift()) await send(ports, ...next);
   };
   await Promise.all(Array.from({ length: Math.min(POSTS_AT_ONCE, waiting.length) }, post));
+}
+
+/** Adds to each connection the events of the runs that it watches. */
+function assign(byConnection: Map<string, LiveEvent[]>, watchers: readonly Watcher[], rows: readonly NewRow[]): void {
+  for (const [runId, rowsOfRun] of Map.groupBy(rows, (row) => row.runId)) {
+    const ofRun = watchers.filter(({ subscription }) => subscription === EVERYTHING || subscription.runId === runId);
+    const events = ofRun.length === 0 ? [] : rowsOfRun.flatMap(eventsOfRow);
+    for (const [connectionId, wantsOutput] of wantedBy(ofRun)) {
+      const wanted = wantsOutput ? events : events.filter((event) => !isOutput(event));
+      byConnection.set(connectionId, [...(byConnection.get(connectionId) ?? []), ...wanted]);
+    }
+  }
 }
 
 async function send({ live, sockets, log }: FanOutPorts, connectionId: string, events: LiveEvent[]): Promise<void> {
@@ -67,16 +74,21 @@ function wantedBy(watchers: readonly Watcher[]): Map<string, boolean> {
   return wanted;
 }
 
-/** A person who was removed receives nothing more. */
+/** A person who was removed receives nothing more, and their connections end. */
 async function allowedWatchers(
-  { isPerson, live }: FanOutPorts,
+  { isPerson, live, sockets, log }: FanOutPorts,
   tenant: string,
   watchers: readonly Watcher[],
 ): Promise<Watcher[]> {
   const allowed: Watcher[] = [];
   for (const watcher of watchers) {
     if (watcher.machine || (await isPerson(tenant, watcher.person))) allowed.push(watcher);
-    else await live.close(watcher.connectionId);
+    else {
+      await live.close(watcher.connectionId);
+      await sockets
+        .disconnect(watcher.connectionId)
+        .catch((error) => log.warn('a connection of a removed person stays open; it receives nothing', { error }));
+    }
   }
   return allowed;
 }

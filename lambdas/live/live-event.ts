@@ -1,5 +1,6 @@
 import type { CommandRef, OutputStream, StoredChunk } from '../agents/output.ts';
 import { type ExecutionEvent, executionEventsOf } from '../api/runs/execution-vocabulary.ts';
+import { stepIndexIn } from '../run/approval.ts';
 import type { Commit } from '../run/commit.ts';
 import type { CommitEvent } from '../run/events/events.ts';
 
@@ -53,11 +54,17 @@ export function eventsOf(runId: string, commit: Pick<Commit, 'seq' | 'at' | 'eve
     event,
     session_id: runId,
     run_id: runId,
-    step_number: 'index' in payload ? payload.index + 1 : null,
+    step_number: stepNumberOf(payload),
     timestamp: commit.at,
     payload,
     meta: { commit: commit.seq, index, of: named.length, event_index, ...workerOf(payload) },
   }));
+}
+
+/** Events of approvals name the approval, whose id has the step. */
+function stepNumberOf(payload: CommitEvent): number | null {
+  if ('index' in payload && payload.index !== undefined) return payload.index + 1;
+  return 'approvalId' in payload && payload.approvalId !== undefined ? stepIndexIn(payload.approvalId) + 1 : null;
 }
 
 function namesOf(payload: CommitEvent): CommitLiveEvent['event'][] {

@@ -51,8 +51,8 @@ export interface LiveStore {
   subscribe(read: PersonConnection, connection: PersonConnection, subscription: Subscription): Promise<boolean>;
   /** Removes the connection and its subscriptions. */
   close(connectionId: string): Promise<void>;
-  /** The connections that watch the run, and those that watch the tenant. */
-  watchers(tenant: string, runId: string): Promise<Watcher[]>;
+  /** Every connection of the tenant that watches something: one strongly consistent read, of nothing if nobody watches. */
+  watchers(tenant: string): Promise<Watcher[]>;
   agentConnection(
     tenant: string,
     agentId: string,
@@ -63,4 +63,6 @@ export interface LiveStore {
 export interface Sockets {
   /** `gone`: the connection is closed. Throws if it is not known whether the message arrived. */
   send(connectionId: string, message: string): Promise<'sent' | 'gone'>;
+  /** Closes the connection, if it is open. */
+  disconnect(connectionId: string): Promise<void>;
 }

@@ -16,6 +16,9 @@ export const APPROVAL_MAX_BYTES = 480 * 1024;
 /** How long people have before others are alerted. The approval stays open until it expires. */
 export const SLA_MS = { prod: 10 * 60 * 1000, staging: 30 * 60 * 1000, dev: 30 * 60 * 1000 };
 
+/** The index of the step that an approval is for, which its id ends with: `run_1.7-2`. */
+export const stepIndexIn = (approvalId: unknown): number => Number(String(approvalId).split('-').at(-1));
+
 const OPEN_APPROVAL_STATUSES = ['requested', 'notified'] as const;
 export type OpenApprovalStatus = (typeof OPEN_APPROVAL_STATUSES)[number];
 export type ClosedApprovalStatus = 'approved' | 'rejected' | 'expired' | 'canceled';

@@ -15,6 +15,7 @@ import type { Workflow } from '../../lambdas/workflow/workflow.ts';
 import { REGION } from '../aws/aws.ts';
 import { ENGINE_ACCESS_KEY_ID } from '../dynamodb/tables.ts';
 import { READ_ONLY_CREDENTIAL_PREFIX } from '../simulators/credentials.ts';
+import { seededSysId } from '../simulators/servicenow/seed.ts';
 import { TEAM, TEAMS } from '../simulators/slack/workspace.ts';
 
 const WORKFLOWS = join(import.meta.dirname, '..', '..', 'workflows');
@@ -91,7 +92,12 @@ const PEOPLE: Record<string, z.input<typeof Person>[]> = {
       role: 'approver',
       tier: 'high',
       groups: ['network', 'database'],
-      identities: [`slack:${TEAM.id}/U100ANA`, 'github:ana-ortiz', 'servicenow:ana'],
+      identities: [
+        `slack:${TEAM.id}/U100ANA`,
+        'github:ana-ortiz',
+        'servicenow:ana',
+        `servicenow:${seededSysId('ana')}`,
+      ],
     },
     {
       id: 'ben',
@@ -99,13 +105,23 @@ const PEOPLE: Record<string, z.input<typeof Person>[]> = {
       role: 'approver',
       tier: 'high',
       groups: ['platform'],
-      identities: [`slack:${TEAM.id}/U200BEN`, 'github:ben-okafor', 'servicenow:ben'],
+      identities: [
+        `slack:${TEAM.id}/U200BEN`,
+        'github:ben-okafor',
+        'servicenow:ben',
+        `servicenow:${seededSysId('ben')}`,
+      ],
     },
     {
       id: 'chloe',
       name: 'Chloe Martin',
       role: 'member',
-      identities: [`slack:${TEAM.id}/U300CHLOE`, 'github:chloe', 'servicenow:chloe'],
+      identities: [
+        `slack:${TEAM.id}/U300CHLOE`,
+        'github:chloe',
+        'servicenow:chloe',
+        `servicenow:${seededSysId('chloe')}`,
+      ],
     },
     { id: 'ada', name: 'Ada Auditor', role: 'auditor' },
   ],

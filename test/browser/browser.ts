@@ -27,7 +27,8 @@ export class TestBrowser {
 
   /** A page of its own session (cookies, storage) on this host. Paths such as `/docs` are relative to the host. */
   async openPage(hostUrl: string, path: string, options: BrowserContextOptions = {}): Promise<TestPage> {
-    const context = await this.#browser.newContext({ baseURL: hostUrl, ...options });
+    // Without animations: a color that is about to change has a contrast of its own.
+    const context = await this.#browser.newContext({ baseURL: hostUrl, reducedMotion: 'reduce', ...options });
     const page = new TestPage(await context.newPage(), new URL(hostUrl));
     await page.watch();
     await page.page.goto(path);

@@ -1,4 +1,5 @@
-import { AxeBuilder } from '@axe-core/playwright';
+import axe from 'axe-core';
+import type { Page } from 'playwright-core';
 import { expect } from 'vitest';
 import type { TestHost } from '../local/test-host.ts';
 import type { TestBrowser, TestPage } from './browser.ts';
@@ -21,10 +22,31 @@ export async function inConsole(
   return opened;
 }
 
-/** What axe finds wrong, as `rule: element`. Empty: it found nothing. */
-export async function accessibilityProblems({ page }: TestPage, rules?: string[]): Promise<string[]> {
-  const axe = new AxeBuilder({ page });
-  const { violations } = await (rules ? axe.withRules(rules) : axe).analyze();
+/** Goes to a page within the console, as a link does: without a reload. */
+export async function goTo({ page }: TestPage, path: string): Promise<void> {
+  await page.evaluate(
+    `history.pushState(null, '', ${JSON.stringify(path)}); dispatchEvent(new PopStateEvent('popstate'))`,
+  );
+}
+
+const TABS_MAX = 100;
+
+/** Presses Tab until the focus is on the element with this name. */
+export async function tabTo(page: Page, name: string | RegExp): Promise<void> {
+  for (let tabs = 0; tabs < TABS_MAX; tabs += 1) {
+    await page.keyboard.press('Tab');
+    const focused = String(
+      await page.evaluate('(document.activeElement.ariaLabel ?? document.activeElement.innerText ?? "").trim()'),
+    );
+    if (typeof name === 'string' ? focused === name : name.test(focused)) return;
+  }
+  throw new Error(`Tab does not reach ${name}`);
+}
+
+/** What axe finds wrong, as `rule: element`. Empty: it found nothing. The page gets axe once, which takes a second. */
+export async function accessibilityProblems({ page }: TestPage): Promise<string[]> {
+  if (!(await page.evaluate('"axe" in window'))) await page.evaluate(axe.source);
+  const { violations } = (await page.evaluate('axe.run({ resultTypes: ["violations"] })')) as axe.AxeResults;
   return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 200)}`));
 }
 

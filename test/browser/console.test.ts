@@ -3,7 +3,7 @@ import { seededSysId } from '../../local/simulators/servicenow/seed.ts';
 import { incident } from '../local/deliveries.ts';
 import { startTestHost, type TestHost } from '../local/test-host.ts';
 import { startBrowser, type TestBrowser, type TestPage } from './browser.ts';
-import { accessibilityProblems, expectToFit, inConsole, realProblems } from './console-people.ts';
+import { accessibilityProblems, expectToFit, goTo, inConsole, realProblems } from './console-people.ts';
 
 let host: TestHost;
 let browser: TestBrowser;
@@ -30,13 +30,6 @@ async function waiting(name: string, fields: Record<string, string> = {}) {
   return { runId, approvalId, page: `/approvals/${approvalId}` };
 }
 
-/** Goes to a page within the console, as a link does: without a new sign-in. */
-async function visit({ page }: TestPage, path: string): Promise<void> {
-  await page.evaluate(
-    `history.pushState(null, '', ${JSON.stringify(path)}); dispatchEvent(new PopStateEvent('popstate'))`,
-  );
-}
-
 const approvalOf = async (id: string) =>
   (await host.api<{ status: string; votes: unknown[] }>(`/approvals/${id}`)).body;
 
@@ -52,7 +45,7 @@ describe('the tour', () => {
     expect(await ben.page.getByRole('row', { name: /Assignment group/ }).innerText()).toMatch(/empty\s+Database \(/);
     await expect.poll(() => ben.page.title()).toMatch(/^\(1\) Checkout database/);
 
-    await visit(ana, new URL(ben.page.url()).pathname);
+    await goTo(ana, new URL(ben.page.url()).pathname);
     await ana.page.getByText('You had a hand in this write, so someone else must decide on it.').waitFor();
     expect(await ana.page.getByRole('button', { name: 'Approve' }).count()).toBe(0);
 
@@ -80,7 +73,7 @@ describe('decisions', () => {
   it('of two people at the same time, one counts and the other reads what happened', async () => {
     const { page, approvalId } = await waiting('both');
     for (const person of [ben, olivia]) {
-      await visit(person, page);
+      await goTo(person, page);
       await person.page.getByRole('button', { name: 'Approve', exact: true }).click();
     }
     await Promise.all(
@@ -99,9 +92,9 @@ describe('decisions', () => {
 
   it('an edited write must be read again: an outdated page cannot decide, and the editor cannot approve', async () => {
     const { page, approvalId } = await waiting('edited');
-    await visit(ben, page);
+    await goTo(ben, page);
     await ben.page.getByRole('button', { name: 'Approve', exact: true }).waitFor();
-    await visit(olivia, page);
+    await goTo(olivia, page);
     await olivia.page.getByRole('button', { name: 'Edit', exact: true }).click();
     await olivia.page.getByLabel('assignment_group').first().fill(PLATFORM);
     await olivia.page.getByRole('button', { name: 'Save the changed write' }).click();
@@ -118,7 +111,7 @@ describe('decisions', () => {
 
   it('an expired sign-in keeps the reason of a rejection', async () => {
     const { page, approvalId } = await waiting('expired');
-    await visit(ben, page);
+    await goTo(ben, page);
     await ben.page.getByRole('button', { name: 'Reject', exact: true }).click();
     await ben.page.getByLabel('Reason').fill('the change freeze is on');
     await ben.page.route('**/_oidc/token', (route) =>
@@ -157,7 +150,7 @@ describe('every page', () => {
       ...['steps', 'timeline', 'graph', 'history', 'facts'].map((view) => `/runs/${runId}?view=${view}`),
     ];
     for (const path of paths) {
-      await visit(olivia, path);
+      await goTo(olivia, path);
       await olivia.page.getByText('<img src=x onerror=').first().waitFor();
       expect(await olivia.page.locator('img').count()).toBe(0);
       expect(await olivia.page.locator('body').innerText()).not.toContain('\u202E');

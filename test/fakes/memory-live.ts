@@ -64,10 +64,9 @@ export class MemoryLive implements LiveStore {
     for (const each of connection.subscriptions) this.#watchers.delete(watcherKey(tenant, connectionId, each));
   }
 
-  async watchers(tenant: string, runId: string): Promise<Watcher[]> {
+  async watchers(tenant: string): Promise<Watcher[]> {
     return [...this.#watchers.values()]
       .filter((each) => each.tenant === tenant && this.#isValid(each.endsAt))
-      .filter(({ subscription }) => subscription === EVERYTHING || subscription.runId === runId)
       .map(({ tenant: _tenant, ...watcher }) => watcher);
   }
 
@@ -97,6 +96,10 @@ export class MemorySockets implements Sockets {
     if (this.gone.has(connectionId)) return 'gone';
     this.received.set(connectionId, [...(this.received.get(connectionId) ?? []), JSON.parse(message)]);
     return 'sent';
+  }
+
+  async disconnect(connectionId: string): Promise<void> {
+    this.gone.add(connectionId);
   }
 
   /** What a connection received, by type. */

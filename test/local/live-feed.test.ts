@@ -59,10 +59,12 @@ describe('who watches a run', () => {
     const everything = await watcher();
     expect(await ana.subscribe(runId, `${runId}:0:0`)).toMatchObject({ type: 'subscribed', run_id: runId });
     await everything.subscribe();
+    const decidedStep = (await host.run(runId)).steps.findIndex(({ status }) => status === 'waiting_approval') + 1;
     await host.approve(runId);
     expect(await ana.has('approval.resolved')).toMatchObject({
       session_id: runId,
       run_id: runId,
+      step_number: decidedStep,
       payload: { type: 'approval.decided' },
       meta: { commit: expect.any(Number), index: expect.any(Number) },
     });
@@ -113,7 +115,7 @@ describe('who watches a run', () => {
 });
 
 describe('a person who is removed', () => {
-  it('gets nothing more through a connection that is open, and the connection is forgotten', async () => {
+  it('gets nothing more through a connection that is open; it is closed within a minute, with the next event', async () => {
     const [before, after] = [await gatedRun(), await gatedRun()];
     await ask(host, 'PUT', '/people/wanda', { body: { name: 'Wanda', role: 'member', identities: ['github:wanda'] } });
     const body = { name: 'wanda-1', person: 'wanda', role: 'member' };
@@ -130,7 +132,10 @@ describe('a person who is removed', () => {
       ana.events.find(({ run_id, event }) => run_id === after && event === 'session.completed'),
     );
     expect(wanda.events.filter(({ run_id }) => run_id === after)).toEqual([]);
-    expect(await wanda.subscribe(after)).toMatchObject({ type: 'error', code: 'FORBIDDEN' });
+    await eventually('closed', async () => wanda.closedWith);
+    expect((await rowsOfTenant('acme')).filter((sk) => sk.startsWith('ALL#'))).toHaveLength(1);
+    const { status } = await host.command('/live/ticket', {}, key);
+    expect(status).toBe(401);
   });
 });
 
@@ -226,6 +231,21 @@ describe('a connection', () => {
 });
 
 describe('the fan-out', () => {
+  it('reads once for all rows of a batch, and nothing more if nobody watches', async () => {
+    const runId = await gatedRun();
+    await host.idle();
+    await host.resetRequests();
+    await host.approve(runId);
+    await host.waitForRun(runId);
+    await host.idle();
+    const { functions } = await host.requests();
+    const [, fanOut = {}] = Object.entries(functions).find(([name]) => name.startsWith('LiveFeedFanOut')) ?? [];
+    expect(Object.keys(fanOut)).toEqual(['dynamodb']);
+    expect(Object.keys(fanOut.dynamodb ?? {})).toEqual(['Query']);
+    const { commits } = await host.run(runId);
+    expect(fanOut.dynamodb?.Query).toBeLessThanOrEqual(commits.length);
+  });
+
   it('that crashes gets the same rows again: nothing is lost, and each event has the same id', async () => {
     const runId = await gatedRun();
     const ana = await watcher();

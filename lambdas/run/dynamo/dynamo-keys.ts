@@ -187,12 +187,13 @@ export const identityKey = (tenant: string, identityHash: string): Key => ({
 export const ticketKey = (ticketHash: string): Key => ({ pk: partition('TICKET', ticketHash), sk: 'TICKET' });
 export const connectionRowKey = (connectionId: string): Key => ({ pk: partition('CONN', connectionId), sk: 'CONN' });
 export const livePartition = (tenant: string) => partition('LIVE', tenant);
-/** Watchers of one run, or of the tenant. */
-export const watchersPrefix = (runId?: string) => (runId === undefined ? 'ALL#' : `RUN#${runId}#`);
+/** Who watches one run, or the tenant. */
 export const watcherKey = (tenant: string, connectionId: string, runId?: string): Key => ({
   pk: livePartition(tenant),
-  sk: `${watchersPrefix(runId)}${connectionId}`,
+  sk: `${runId === undefined ? 'ALL#' : `RUN#${runId}#`}${connectionId}`,
 });
+/** All of them, and no socket of an agent, which come before. */
+export const watchersOf = (tenant: string) => ({ pk: livePartition(tenant), from: 'ALL#', to: `RUN#${LAST}` });
 export const agentSocketKey = (tenant: string, agentId: string): Key => ({
   pk: livePartition(tenant),
   sk: `AGENT#${agentId}`,

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { GATE_REASONS, viaText } from '../approval.ts';
+import { GATE_REASONS, stepIndexIn, viaText } from '../approval.ts';
 import { ChannelName, Count, Derived, eventKind, Hash, Id, Ids, ofApproval, RiskTier, Time } from './event-kind.ts';
 import {
   type Fields,
@@ -76,7 +76,7 @@ export const APPROVAL_EVENTS = {
     tone: () => 'waiting',
     replay: (replay, event, { at, seq }) => {
       const { approvalId, step, asks, slaAt, expiresAt, actionHash, phase } = event;
-      const index = indexIn(approvalId);
+      const index = stepIndexIn(approvalId);
       // An approval step proposes no write, so policy does not decide on it.
       const asked = asks === 'step' ? undefined : replay.steps.get(index);
       replay.approvals.set(approvalId, {
@@ -168,7 +168,7 @@ export const APPROVAL_EVENTS = {
       if (!approval) return;
       const changes = listOf(fields).map((field) => ({ field }));
       const edits = [...listOf(approval.edits), { person, via, at, previousHash, changes }];
-      const asked = replay.steps.get(indexIn(approvalId));
+      const asked = replay.steps.get(stepIndexIn(approvalId));
       Object.assign(approval, { ...requirementIn(event), ...decisionOn(asked), actionHash, votes: [], edits });
       if (isRecord(approval.phase)) approval.phase = { ...approval.phase, leadHash };
     },
@@ -193,7 +193,7 @@ export const APPROVAL_EVENTS = {
       actionHash: Hash,
     }),
     text: ({ step, because }) => `${step}: ${STALE_TEXT[because]}; approval requested again`,
-    replay: ({ steps }, { approvalId, index = indexIn(approvalId) }) => {
+    replay: ({ steps }, { approvalId, index = stepIndexIn(approvalId) }) => {
       const step = steps.get(index);
       if (step && step.approvalId === approvalId) step.approvalId = undefined;
     },
@@ -247,8 +247,6 @@ const closeApproval = (replay: Replay, event: RecordedEvent, status: unknown, { 
   changeApproval(replay, event, { status, decidedAt: at });
 
 /** The id of an approval consists of its run, the commit that requested it, and the index of its step. */
-const indexIn = (approvalId: unknown): number => Number(String(approvalId).split('-').at(-1));
-
 const requirementIn = ({ tier, quorum, groups, operators, makers }: RecordedEvent): Fields => ({
   requirement: { tier, quorum, groups, operators },
   makers,
