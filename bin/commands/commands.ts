@@ -64,8 +64,19 @@ const MODULES: readonly CommandModule[] = [
   },
   { names: ['tools'], load: async () => (await import('./workflow/tools.ts')).tools },
   {
-    names: ['automations list', 'automations show', 'automations put'],
+    names: [
+      'automations list',
+      'automations show',
+      'automations put',
+      'automations delete',
+      'automations enable',
+      'automations disable',
+    ],
     load: async () => (await import('./workflow/automations.ts')).automations,
+  },
+  {
+    names: ['configurations list', 'configurations show', 'configurations save', 'configurations delete'],
+    load: async () => (await import('./configurations.ts')).configurations,
   },
   {
     names: ['agents list', 'agents show', 'agents drain', 'agents resume', 'agents remove'],

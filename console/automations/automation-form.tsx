@@ -6,7 +6,7 @@ import { objectIn } from '../parts/json-value.ts';
 import { SubmitForm } from '../parts/submit.tsx';
 import type { Automation } from './automation.tsx';
 
-type Source = Automation['trigger']['source'];
+type Source = Automation['triggers'][number]['source'];
 type Body = RequestFor<'PUT /api/v1/automations/{name}'>['body'];
 
 const SOURCES: Record<Source, string> = {
@@ -37,7 +37,7 @@ interface Typed {
 }
 
 function typedOf(automation: Automation | undefined): Typed {
-  const trigger = automation?.trigger ?? { source: 'github' as const, event: '' };
+  const trigger = automation?.triggers[0] ?? { source: 'github' as const, event: '' };
   return {
     name: automation?.name ?? '',
     description: automation?.description ?? '',
@@ -52,14 +52,31 @@ function typedOf(automation: Automation | undefined): Typed {
   };
 }
 
-function bodyOf(typed: Typed): Body {
+/** What the form does not show stays as it is. */
+function bodyOf(typed: Typed, automation: Automation | undefined): Body {
   const { source, event, filter, description, enabled, workspace, workflow, version } = typed;
   const inputs = objectIn('Inputs', typed.inputs);
   return {
     ...{ enabled, workspace, workflow: { name: workflow, version: Number(version) } },
-    trigger: source === 'manual' ? { source } : { source, event, ...(filter.trim() !== '' && { filter }) },
+    triggers: [
+      source === 'manual' ? { source } : { source, event, ...(filter.trim() !== '' && { filter }) },
+      ...(automation?.triggers.slice(1) ?? []),
+    ],
+    ...unshown(automation),
     ...(description.trim() !== '' && { description: description.trim() }),
     ...(inputs && { inputs }),
+  };
+}
+
+function unshown(automation: Automation | undefined): Partial<Body> {
+  if (!automation) return {};
+  const { notifications, connections, caps, configuration, model } = automation;
+  return {
+    notifications,
+    ...(connections && { connections }),
+    ...(caps && { caps }),
+    ...(configuration && { configuration }),
+    ...(model !== undefined && { model }),
   };
 }
 
@@ -72,7 +89,7 @@ export function AutomationForm({ automation, onSaved }: { automation?: Automatio
   const change = (part: Partial<Typed>) => setTyped({ ...typed, ...part });
   const save = async () => {
     const { name } = typed;
-    const saved = await call('PUT /api/v1/automations/{name}', { params: { name }, body: bodyOf(typed) });
+    const saved = await call('PUT /api/v1/automations/{name}', { params: { name }, body: bodyOf(typed, automation) });
     clear();
     onSaved(name);
     return `${name} is saved. It takes effect within ${saved.effectiveWithinSeconds} s.`;

@@ -13,7 +13,9 @@ export default function AutomationPage({ name }: { name: string }) {
   if (!automation) {
     return <Page title="Automation">{error ? <Problem error={error} retry={refetch} /> : 'Loading …'}</Page>;
   }
-  const { workflow, trigger, enabled, description, workspace } = automation;
+  const { workflow, triggers, enabled, description, workspace, notifications, configuration } = automation;
+  const filters = triggers.flatMap((trigger) => ('filter' in trigger && trigger.filter ? [trigger.filter] : []));
+  const notified = notifications.map((each) => ('channel' in each ? each.channel : each.person));
   return (
     <Page
       title={name}
@@ -24,13 +26,17 @@ export default function AutomationPage({ name }: { name: string }) {
         facts={[
           ['State', <EnabledState key="state" isEnabled={enabled} />],
           ['Started by', <UntrustedText key="event" text={eventOf(automation)} />],
-          ['Filter', <UntrustedText key="filter" text={('filter' in trigger && trigger.filter) || 'none'} max={600} />],
+          ['Filter', <UntrustedText key="filter" text={filters.join('; ') || 'none'} max={600} />],
           [
             'Workflow',
             <Link key="workflow" href={`/workflows/${encodeURIComponent(workflow.name)}`}>
               <UntrustedText text={`${workflow.name}, version ${workflow.version}`} />
             </Link>,
           ],
+          ['Notified at the end', <UntrustedText key="notified" text={notified.join(', ') || 'nobody'} />],
+          ...(configuration
+            ? [['Sessions', <UntrustedText key="sessions" text={sessionsOf(configuration)} />] as const]
+            : []),
           ['Workspace', <UntrustedText key="workspace" text={workspace} />],
           [
             'Runs',
@@ -49,6 +55,9 @@ export default function AutomationPage({ name }: { name: string }) {
     </Page>
   );
 }
+
+const sessionsOf = (configuration: NonNullable<Automation['configuration']>): string =>
+  configuration.strategy === 'fixed' ? configuration.default : `a model picks from ${configuration.allow.join(', ')}`;
 
 /** The form depends on the inputs of the version that the automation runs. */
 function Start({ automation: { name, enabled, workflow, inputs } }: { automation: Automation }) {

@@ -6,8 +6,12 @@ import { UntrustedText } from '../parts/untrusted-text.tsx';
 
 export type Automation = ResponseFrom<'GET /api/v1/automations'>['automations'][number];
 
-export const eventOf = ({ trigger }: Automation): string =>
+type Trigger = Automation['triggers'][number];
+
+const eventText = (trigger: Trigger): string =>
   trigger.source === 'manual' ? 'people, the API and schedules' : `${trigger.source} ${trigger.event}`;
+
+export const eventOf = ({ triggers }: Automation): string => triggers.map(eventText).join(', ');
 
 export function EnabledState({ isEnabled }: { isEnabled: boolean }) {
   return isEnabled ? (
@@ -40,11 +44,11 @@ export function EnableOrDisable({ automation, isRow = false }: { automation: Aut
           )}
         </p>
       }
-      right="automations:write"
-      command={() => `countersign automations put ${name}.yaml   # with enabled: ${!enabled}`}
+      right="automations:control"
+      command={() => `countersign automations ${verb.toLowerCase()} ${name}`}
       run={async () => {
-        const body = { ...automation, enabled: !enabled };
-        const saved = await call('PUT /api/v1/automations/{name}', { params: { name }, body });
+        const command = enabled ? 'disable' : 'enable';
+        const saved = await call(`POST /api/v1/automations/{name}/${command}`, { params: { name } });
         const state = enabled ? 'disabled' : 'enabled';
         return `${name} is ${state}. It takes effect within ${saved.effectiveWithinSeconds} s.`;
       }}

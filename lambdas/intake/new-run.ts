@@ -1,11 +1,12 @@
-import type { Automation } from '../pipeline/definitions.ts';
+import { type Automation, destinationsOf, termsOf } from '../pipeline/automation.ts';
 import { type Commit, genesisHash, sealCommit } from '../run/commit.ts';
 import { later } from '../run/lease.ts';
 import { type ActiveRun, RUN_DEADLINE_MS, RUN_SCHEMA_VERSION, type RunRequest, type Trigger } from '../run/run.ts';
 import { PICK_UP_WITHIN_MS } from '../run-changes/next-wake.ts';
 
 /** The parts of an automation that a run needs. */
-export type StartedAutomation = Pick<Automation, 'name' | 'workspace' | 'workflow' | 'inputs' | 'author'>;
+export type StartedAutomation = Pick<Automation, 'name' | 'workspace' | 'workflow' | 'inputs' | 'author'> &
+  Partial<Pick<Automation, 'notifications' | 'caps' | 'connections' | 'configuration' | 'model'>>;
 
 export interface NewRun {
   runId: string;
@@ -28,6 +29,8 @@ export function newRun(started: NewRun): { run: ActiveRun; commit: Commit } {
   const { runId, tenant, automation, key, subject, trigger, payloadHash, request, inputs } = started;
   const makers = [...new Set([started.makers ?? [], automation.author ?? []].flat())];
   const { source, event, receivedAt: at } = trigger;
+  const terms = termsOf(automation);
+  const notify = destinationsOf(automation);
   const commit = sealCommit({
     seq: 1,
     prevHash: genesisHash(tenant, runId),
@@ -55,6 +58,8 @@ export function newRun(started: NewRun): { run: ActiveRun; commit: Commit } {
     writes: 0,
     trigger: { source, event, key },
     ...(automation.inputs && { inputsFrom: automation.inputs }),
+    ...(terms && { terms }),
+    ...(notify.length > 0 && { notify }),
     ...(request && { request }),
     ...(inputs && { inputs }),
     ...(makers.length > 0 && { makers }),

@@ -31,6 +31,7 @@ const OPERATOR = [
   'workflows:simulate',
   'outbox:redrive',
   'schedules:control',
+  'automations:control',
   'agents:control',
   'dead-letters:read',
   'dead-letters:redrive',

@@ -3,13 +3,14 @@ import { Cached } from '../entry/cached.ts';
 import type { Person } from '../people/people.ts';
 import type { TenantSettings } from '../run/caps.ts';
 import type { PublishedWorkflow } from '../workflow/workflow.ts';
+import type { StoredConfiguration } from './configuration.ts';
 import type { Automation, Definitions } from './definitions.ts';
 import type { GenericSource } from './generic-source.ts';
 
 /** A changed automation or setting takes effect within this time. */
 export const CHANGES_SEEN_WITHIN_MS = 60_000;
 
-type CachedKinds = 'automations' | 'sources' | 'settings' | 'workflow' | 'people' | 'profiles';
+type CachedKinds = 'automations' | 'sources' | 'settings' | 'workflow' | 'people' | 'profiles' | 'configuration';
 
 /** Definitions cached in a warm function. Workflow versions are cached for ever, because they never change. */
 export class CachedDefinitions implements Pick<Definitions, CachedKinds> {
@@ -43,6 +44,11 @@ export class CachedDefinitions implements Pick<Definitions, CachedKinds> {
   /** Not cached: a command that was just forbidden does not run. Only runs with commands read them. */
   profiles(tenant: string): Promise<ProfileDefinition[]> {
     return this.#source.profiles(tenant);
+  }
+
+  /** Not cached: a run whose configuration was just deleted starts no session. Only runs with sessions read them. */
+  configuration(tenant: string, name: string): Promise<StoredConfiguration | undefined> {
+    return this.#source.configuration(tenant, name);
   }
 
   people(tenant: string, { fresh } = { fresh: false }): Promise<Person[]> {

@@ -1,8 +1,8 @@
-import type { Automation } from './definitions.ts';
+import type { AutomationTrigger } from './automation.ts';
 import githubEvents from './github-events.json' with { type: 'json' };
 
 /** A trigger that waits for events. */
-export type WebhookTrigger = Exclude<Automation['trigger'], { source: 'manual' }>;
+export type WebhookTrigger = Exclude<AutomationTrigger, { source: 'manual' }>;
 
 /** What can happen to a ServiceNow record. */
 export const SERVICENOW_OPERATIONS = ['insert', 'update', 'delete'] as const;

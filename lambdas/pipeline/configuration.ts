@@ -3,7 +3,7 @@ import { AgentEnvironment, Capabilities } from '../agents/protocol.ts';
 
 export const ConfigurationName = z.string().regex(/^[a-z][a-z0-9-]{0,62}$/, 'a name like triage-agent');
 
-const ModelId = z
+export const ModelId = z
   .string()
   .regex(/^[a-z0-9][a-z0-9.:-]{0,120}$/, 'the id of a model or inference profile')
   .describe('A model or inference profile, which the stage must name in `models`.');

@@ -5,64 +5,13 @@ import type { Person } from '../people/people.ts';
 import type { TenantPolicies } from '../policy/policy.ts';
 import type { TenantSettings } from '../run/caps.ts';
 import { CountersignError } from '../run/errors.ts';
-import { WEBHOOK_SOURCES } from '../run/run.ts';
-import { Expression, type PublishedWorkflow } from '../workflow/workflow.ts';
+import type { PublishedWorkflow } from '../workflow/workflow.ts';
+import type { Automation } from './automation.ts';
 import type { StoredConfiguration } from './configuration.ts';
 import type { ChangeAuthor, ConfirmedSave, RecordedChanges, SaveOptions } from './definition-changes.ts';
 import type { GenericSource } from './generic-source.ts';
 
-/** Which events of which source start which version of a workflow. */
-export const Automation = z.strictObject({
-  name: z
-    .string()
-    .regex(/^[a-z][a-z0-9-]{0,62}$/)
-    .describe('The name of the automation. Policies can permit by it.'),
-  description: z.string().max(500).optional().describe('What the automation is for.'),
-  enabled: z.boolean().default(true).describe('`false`: it starts no runs.'),
-  workspace: z
-    .string()
-    .regex(/^[a-z][a-z0-9-]{0,39}$/)
-    .default('default')
-    .describe('The workspace whose share of the capacity its runs use.'),
-  trigger: z
-    .discriminatedUnion('source', [
-      z.strictObject({
-        source: z
-          .enum(WEBHOOK_SOURCES)
-          .describe('The system whose webhooks start runs. `generic`: one of your own sources.'),
-        event: z
-          .string()
-          .max(300)
-          .describe(
-            '`issues.opened`, `incident.insert`, or the name of a generic source and perhaps its event: `alerts.fired`. ' +
-              'Without the part after the dot, any action.',
-          ),
-        filter: Expression.optional().describe('An expression over `trigger`. Only `true` starts a run.'),
-      }),
-      z.strictObject({
-        source: z.literal('manual').describe('No event starts it: only people, the API and schedules.'),
-      }),
-    ])
-    .describe('What starts runs.'),
-  workflow: z
-    .strictObject(
-      {
-        name: z.string().max(63).describe('The name of a published workflow.'),
-        version: z.int().positive().max(999_999).describe('The version, which `workflow publish` prints.'),
-      },
-      {
-        error: ({ code }) =>
-          code === 'invalid_type' ? 'write a version, like { name: close-duplicates, version: 1 }' : undefined,
-      },
-    )
-    .describe('The workflow that it runs.'),
-  inputs: z
-    .record(z.string(), z.unknown())
-    .optional()
-    .describe('Values for the inputs of the workflow. May contain `{% expressions %}` over `trigger`.'),
-});
-/** `author`: who wrote its `inputs`. They are a maker of the writes of its runs. */
-export type Automation = z.infer<typeof Automation> & { author?: string };
+export { Automation } from './automation.ts';
 
 /** The address of an external system. Its credential is in Secrets Manager under the same name. */
 export const Connection = z.strictObject({
@@ -115,7 +64,14 @@ export interface Definitions extends RecordedChanges {
   saveSettings(tenant: string, settings: TenantSettings, by: ChangeAuthor): Promise<void>;
   /** The issuer with this audience that the settings of a tenant name. */
   issuer(issuer: string, audience: string): Promise<StageIssuer | undefined>;
-  saveAutomation(tenant: string, automation: Automation, by: ChangeAuthor): Promise<void>;
+  saveAutomation(
+    tenant: string,
+    automation: Automation,
+    by: ChangeAuthor,
+    how?: Pick<SaveOptions, 'replaces'>,
+  ): Promise<void>;
+  /** Deletes the automation only if nobody has changed it since. */
+  deleteAutomation(tenant: string, automation: Automation, by: ChangeAuthor): Promise<void>;
   saveSource(tenant: string, source: GenericSource, by: ChangeAuthor): Promise<void>;
   deleteSource(tenant: string, name: string, by: ChangeAuthor): Promise<void>;
   /** With `replaces`: `CONFLICT` if the stored one differs. */

@@ -126,9 +126,20 @@ export class DynamoDefinitions extends DynamoChanges implements Definitions {
     return [...writes, ...released.map((each) => this.#rows.remove(claimKey(each)))];
   }
 
-  saveAutomation(tenant: string, automation: Automation, by: ChangeAuthor): Promise<void> {
+  saveAutomation(
+    tenant: string,
+    automation: Automation,
+    by: ChangeAuthor,
+    how: Pick<SaveOptions, 'replaces'> = {},
+  ): Promise<void> {
     const { name } = automation;
-    return this.save({ tenant, kind: 'automation', name, key: keys.automationKey(tenant, name), by }, automation);
+    return this.save({ tenant, kind: 'automation', name, key: keys.automationKey(tenant, name), by }, automation, how);
+  }
+
+  async deleteAutomation(tenant: string, automation: Automation, by: ChangeAuthor): Promise<void> {
+    const { name } = automation;
+    const key = keys.automationKey(tenant, name);
+    await this.delete({ tenant, kind: 'automation', name, key, by }, { replaces: automation });
   }
 
   sources(tenant: string): Promise<GenericSource[]> {

@@ -1,6 +1,6 @@
 import type { Trigger } from '../run/run.ts';
 import { type Expressions, render, type Scope } from '../workflow/expressions/expressions.ts';
-import type { Automation } from './definitions.ts';
+import { type Automation, type AutomationTrigger, triggersOf } from './automation.ts';
 
 /** The time for all filters of a delivery, because its sender waits for the response. */
 const FILTERS_MAX_MS = 3_000;
@@ -29,8 +29,24 @@ export async function matchAutomations(
   return automations.filter((_, index) => verdicts[index]);
 }
 
-async function matches(scope: Scope, { enabled, trigger: wanted }: Automation, trigger: Trigger): Promise<boolean> {
-  if (!enabled || wanted.source === 'manual' || wanted.source !== trigger.source) return false;
+/** Several triggers may match: the automation starts once for an event. */
+async function matches(scope: Scope, automation: Automation, trigger: Trigger): Promise<boolean> {
+  if (!automation.enabled) return false;
+  const failures: unknown[] = [];
+  for (const wanted of triggersOf(automation)) {
+    try {
+      if (await triggers(scope, wanted, trigger)) return true;
+    } catch (error) {
+      // A broken filter must not stop the other triggers.
+      failures.push(error);
+    }
+  }
+  if (failures.length > 0) throw failures[0];
+  return false;
+}
+
+async function triggers(scope: Scope, wanted: AutomationTrigger, trigger: Trigger): Promise<boolean> {
+  if (wanted.source === 'manual' || wanted.source !== trigger.source) return false;
   if (trigger.event !== wanted.event && !trigger.event.startsWith(`${wanted.event}.`)) return false;
   if (wanted.filter === undefined) return true;
   return (await render(scope, wanted.filter)) === true;

@@ -1,17 +1,20 @@
 import { takeSlot } from '../run/caps.ts';
 import { isTerminal } from '../run/run.ts';
 import type { RunDraft } from '../run/run-draft.ts';
+import { automationCounter } from '../run/run-terms.ts';
 import type { RunState } from './run-changer.ts';
 
 /**
  * A run has its slots exactly while it is `running`; the commits that begin and end that status take and return them.
- * The cap of the tenant counts all its runs, the cap of a workflow counts the runs of that workflow.
+ * The cap of the tenant counts all its runs, the caps of a workflow and of an
+ * automation count their runs.
  */
 export function settleSlots({ settings, workflow }: RunState, draft: RunDraft): void {
   const { run, before } = draft;
   const { counterShards, caps } = settings;
   const ofTenant = caps.maxConcurrency;
   const ofWorkflow = workflow.caps?.maxConcurrency;
+  const ofAutomation = run.terms?.caps?.maxConcurrency;
   if (run.status === 'running' && before.status !== 'running') {
     if (ofTenant !== undefined) {
       const taken = takeSlot(run, ofTenant, counterShards);
@@ -21,6 +24,13 @@ export function settleSlots({ settings, workflow }: RunState, draft: RunDraft): 
       const taken = takeSlot(run, ofWorkflow, counterShards, workflow.name);
       draft.note({ workflowSlot: taken.slot }).cap(taken);
     }
+    if (ofAutomation !== undefined) {
+      const taken = takeSlot(run, ofAutomation, counterShards, automationCounter(run.automation));
+      draft.note({ automationSlot: taken.slot }).cap(taken);
+    }
+  }
+  if (run.status !== 'running' && before.automationSlot !== undefined) {
+    draft.note({ automationSlot: undefined }).cap({ kind: 'return_slot', slot: before.automationSlot });
   }
   if (run.status !== 'running' && before.slot !== undefined) {
     draft.note({ slot: undefined }).cap({ kind: 'return_slot', slot: before.slot });

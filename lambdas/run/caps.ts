@@ -58,13 +58,16 @@ export type CapWrite =
   | { kind: 'take_key'; key: string; runId: string }
   | { kind: 'release_key'; key: string; runId: string };
 
-/** The lower limit of tenant and workflow. Slots and starts have a counter for each of them. */
-export function effectiveCaps(tenant: Caps, workflow: Caps = {}): Caps {
-  const lower = (a?: number, b?: number) => (a === undefined ? b : b === undefined ? a : Math.min(a, b));
+/** The lower limit of tenant, workflow and automation. Slots and starts have a counter for each of them. */
+export function effectiveCaps(tenant: Caps, workflow: Caps = {}, automation: Caps = {}): Caps {
+  const lowest = (cap: keyof Caps) => {
+    const set = [tenant, workflow, automation].flatMap((caps) => caps[cap] ?? []);
+    return set.length > 0 ? Math.min(...set) : undefined;
+  };
   return {
-    maxConcurrency: lower(tenant.maxConcurrency, workflow.maxConcurrency),
-    maxRunsPerMinute: lower(tenant.maxRunsPerMinute, workflow.maxRunsPerMinute),
-    maxWritesPerRun: lower(tenant.maxWritesPerRun, workflow.maxWritesPerRun),
+    maxConcurrency: lowest('maxConcurrency'),
+    maxRunsPerMinute: lowest('maxRunsPerMinute'),
+    maxWritesPerRun: lowest('maxWritesPerRun'),
   };
 }
 

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { RecordedError } from './errors.ts';
 import type { Compensation } from './events/write-events.ts';
+import type { Destination, RunTerms } from './run-terms.ts';
 import type { ValidationMode } from './validation-mode.ts';
 
 export const RUN_SCHEMA_VERSION = 1;
@@ -60,6 +61,12 @@ interface RunFacts {
   inputs?: Record<string, unknown>;
   /** Templates of the automation for the other inputs, until the run starts. */
   inputsFrom?: Record<string, unknown>;
+  /** What its automation said when the run was accepted. */
+  terms?: RunTerms;
+  /** The configuration of its sessions, from the start of the run on. */
+  configuration?: string;
+  /** Where people are notified of its end. */
+  notify?: Destination[];
   /** Number and hash of the last commit. The same transaction writes the run row and the commit. */
   seq: number;
   headHash: string;
@@ -80,6 +87,8 @@ interface RunFacts {
   slot?: Slot;
   /** The slot under the cap of its workflow, also while it is `running`. */
   workflowSlot?: Slot;
+  /** The slot under the cap of its automation. */
+  automationSlot?: Slot;
   /** Locked from start to end: no other run with the same key starts. */
   concurrencyKey?: string;
   /** A person requested a stop. The run stops when no step is in flight. */

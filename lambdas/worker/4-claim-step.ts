@@ -14,6 +14,7 @@ import { newLease } from '../run/lease.ts';
 import { type IntentReceipt, type OpenReceipt, RECEIPT_SCHEMA_VERSION, type Receipt, spentOn } from '../run/receipt.ts';
 import { attemptsOf } from '../run/retry-policy.ts';
 import type { RunDraft } from '../run/run-draft.ts';
+import { assertConnectionAllowed } from '../run/run-terms.ts';
 import type { Governed, RunningStep, StepFacts } from '../run/step.ts';
 import type { RunState } from '../run-changes/run-changer.ts';
 import { scheduleRetry } from '../run-changes/step-endings.ts';
@@ -108,6 +109,7 @@ async function proposeStep(
 ): Promise<ProposedCall> {
   const operation = findOperation(step.tool);
   if (!operation) throw new CountersignError('WORKFLOW_INVALID', `there is no tool ${step.tool}`);
+  assertConnectionAllowed(state.run, operation.connection);
   const { instance } = await accessFor(worker, state.run.tenant, operation);
   const proposed = proposeCall({ operation, input, instance });
   // A retry repeats the same write, under the same key.
@@ -150,7 +152,9 @@ function openAttempt(
 
 /** The write budget is part of the run row, so that a crash cannot lose the count. */
 function countWrite({ settings, workflow }: RunState, draft: RunDraft): void {
-  draft.note({ writes: withOneMoreWrite(draft.run.writes, effectiveCaps(settings.caps, workflow.caps)) });
+  draft.note({
+    writes: withOneMoreWrite(draft.run.writes, effectiveCaps(settings.caps, workflow.caps, draft.run.terms?.caps)),
+  });
 }
 
 function intent(

@@ -7,11 +7,13 @@ import { CountersignError, recordedError } from '../run/errors.ts';
 import { later } from '../run/lease.ts';
 import type { Enrichment, Run } from '../run/run.ts';
 import type { By, RunDraft } from '../run/run-draft.ts';
+import { automationCounter } from '../run/run-terms.ts';
 import { concludeRun } from '../run-changes/conclude-run.ts';
 import { SYSTEM } from '../run-changes/next-status.ts';
 import type { RunState } from '../run-changes/run-changer.ts';
 import { render } from '../workflow/expressions/expressions.ts';
 import { startReadySteps } from './2-start-ready-steps.ts';
+import { resolveConfiguration } from './resolve-configuration.ts';
 import type { Claims, Worker } from './worker.ts';
 
 /** From `queued` to `running` in one commit: enrichment is local and deterministic. */
@@ -21,6 +23,7 @@ export async function startRun(worker: Worker, state: RunState, draft: RunDraft)
   draft.move('enriching', starter);
   try {
     await enrichRun(worker, state, draft);
+    await chooseConfiguration(worker, state, draft);
   } catch (error) {
     if (!(error instanceof CountersignError)) throw error;
     draft.move('failed_terminal', SYSTEM, recordedError(error.code, error.message));
@@ -31,8 +34,26 @@ export async function startRun(worker: Worker, state: RunState, draft: RunDraft)
   if (ofTenant !== undefined) draft.cap({ kind: 'count_start', minute, max: ofTenant });
   const ofWorkflow = workflow.caps?.maxRunsPerMinute;
   if (ofWorkflow !== undefined) draft.cap({ kind: 'count_start', minute, max: ofWorkflow, workflow: workflow.name });
+  const ofAutomation = state.run.terms?.caps?.maxRunsPerMinute;
+  if (ofAutomation !== undefined) {
+    draft.cap({ kind: 'count_start', minute, max: ofAutomation, workflow: automationCounter(state.run.automation) });
+  }
   draft.move('ready', starter).move('running', starter);
   return startReadySteps(worker, state, draft);
+}
+
+/** The choice is recorded before anything follows from it, also if it fails. */
+async function chooseConfiguration(worker: Worker, { run, trigger }: RunState, draft: RunDraft): Promise<void> {
+  const { configuration: strategy, model } = run.terms ?? {};
+  const { enrichment } = draft.run;
+  if (!strategy || !enrichment) return;
+  const about = { run, trigger, enrichment };
+  const event = await resolveConfiguration(worker, { tenant: run.tenant, strategy, model, about });
+  draft.record(event);
+  if (event.configuration === undefined) {
+    throw new CountersignError('CONFIGURATION_UNRESOLVED', `configuration: ${event.reason}`);
+  }
+  draft.note({ configuration: event.configuration });
 }
 
 /** The event that started the run. Its author is payload text, which no commit stores; the author is a maker. */

@@ -15,7 +15,7 @@ import type { Executor } from './5-executor.ts';
 
 /** The ports of the worker. */
 export interface Worker extends RunChanger, InvocationTime {
-  definitions: Pick<Definitions, 'workflow' | 'settings' | 'people' | 'profiles'>;
+  definitions: Pick<Definitions, 'workflow' | 'settings' | 'people' | 'profiles' | 'configuration'>;
   /** Decides before every call to a target. */
   policy: Policy;
   connections: Connections;

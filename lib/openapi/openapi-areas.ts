@@ -21,7 +21,7 @@ export const AREAS: Readonly<Record<string, Area>> = {
   live: { name: 'Live feed', description: 'Events over a WebSocket; docs/live-feed.md describes its messages' },
   'api-keys': { name: 'API keys', description: 'Credentials of people and machines' },
   connections: { name: 'Connections', description: 'Addresses and credentials of targets' },
-  configurations: { name: 'Configurations', description: 'Values that runs use' },
+  configurations: { name: 'Configurations', description: 'Where sessions run, and how to reach them' },
   sources: { name: 'Sources', description: 'Definitions of generic webhooks' },
   'webhook-secrets': { name: 'Webhook secrets', description: 'Secrets with which other systems sign their events' },
   settings: { name: 'Settings', description: 'Limits and flags of the tenant' },

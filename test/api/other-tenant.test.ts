@@ -58,6 +58,8 @@ beforeAll(async () => {
   for (const name of [MARK, SHARED_NAME]) await definitions.saveAutomation('acme', { name, ...automation }, byTest());
   for (const name of [MARK, SHARED_NAME]) {
     await definitions.saveSource('acme', { name, enabled: true, title: MARK }, byTest());
+    const session = { provider: 'agent' as const, environment: 'dev' as const, capabilities: [MARK] };
+    await definitions.saveConfiguration('acme', { name, session, revision: 1 }, byTest());
     const schedule = { ...Schedule.parse({ name, automation: MARK, rate: '1 hour' }), makers: [MARK] };
     const state = { tenant: 'acme', name, revision: 1, nextSlot: LONG_AFTER };
     await shop.runs.schedules.saveSchedule('acme', schedule, state, BY_SETUP, undefined);
@@ -154,6 +156,7 @@ const CREATES = [
   'saveAutomation',
   'saveSchedule',
   'saveSource',
+  'saveConfiguration',
   'saveConnection',
   'saveWebhookSecret',
   'deletePreviousWebhookSecrets',
@@ -190,6 +193,7 @@ function sentTo(name: string, path: string): Sent {
     },
     saveSchedule: { automation: SHARED_NAME, rate: '1 hour' },
     saveSource: { title: 'Alert' },
+    saveConfiguration: { session: { provider: 'agent', environment: 'dev' } },
     saveConnection: { baseUrl: 'https://api.github.com', instance: 'github.com' },
     saveWebhookSecret: { secret: 'a secret of globex' },
     simulateWorkflow: { workflow: { name: MARK }, source: 'github', payload: {} },
@@ -254,6 +258,7 @@ async function everythingOfAcme() {
     await definitions.people('acme'),
     await definitions.automations('acme'),
     await definitions.sources('acme'),
+    await definitions.configurations('acme'),
     await runs.schedules.schedules('acme', { limit: 10 }),
     await plans.savedPlan('acme', PLAN_HASH),
     await definitions.connections('acme'),

@@ -21,10 +21,15 @@ const AUDITOR: Role[] = ['owner', 'admin', 'auditor'];
  */
 const OPEN_TO: Record<string, Role[]> = {
   saveAutomation: ADMIN,
+  deleteAutomation: ADMIN,
+  enableAutomation: OPERATOR,
+  disableAutomation: OPERATOR,
   saveSchedule: ADMIN,
   deleteSchedule: ADMIN,
   enableSchedule: OPERATOR,
   disableSchedule: OPERATOR,
+  saveConfiguration: ADMIN,
+  deleteConfiguration: ADMIN,
   saveSource: ADMIN,
   deleteSource: ADMIN,
   publishPolicies: ADMIN,

@@ -211,15 +211,17 @@ describe('automations', () => {
   });
 
   it('are saved under the name in the path, with the time until they take effect', async () => {
+    const derived = { triggers: [automation.trigger], notifications: [] };
     const { status, body } = await ask(SAVE, { path: { name: 'triage' }, body: automation });
     expect({ status, body }).toEqual({
       status: 200,
-      body: { name: 'triage', ...automation, effectiveWithinSeconds: 60 },
+      body: { name: 'triage', ...automation, ...derived, effectiveWithinSeconds: 60 },
     });
     expect(await definitions.automations('acme')).toEqual([{ name: 'triage', ...automation }]);
     expect((await ask(AUTOMATION, { path: { name: 'triage' }, role: 'member' })).body).toEqual({
       name: 'triage',
       ...automation,
+      ...derived,
     });
   });
 

@@ -18,8 +18,9 @@ const TRIAGE = {
   name: 'triage-incident',
   enabled: true,
   workspace: 'default',
-  trigger: { source: 'servicenow', event: 'incident.insert', filter: FILTER },
+  triggers: [{ source: 'servicenow', event: 'incident.insert', filter: FILTER }],
   workflow: { name: 'triage-incident', version: 2 },
+  notifications: [{ type: 'slack_channel', channel: 'C0OPS' }],
 };
 
 async function answering(body: unknown, status = 200): Promise<string> {

@@ -112,9 +112,20 @@ export class MemoryDefinitions extends MemoryChanges implements Definitions {
     this.delete(this.#connections, [tenant, name], deleted, { replaces: connection });
   }
 
-  async saveAutomation(tenant: string, automation: Automation, by: ChangeAuthor = BY_SETUP): Promise<void> {
+  async saveAutomation(
+    tenant: string,
+    automation: Automation,
+    by: ChangeAuthor = BY_SETUP,
+    how: Pick<SaveOptions, 'replaces'> = {},
+  ): Promise<void> {
     const { name } = automation;
-    this.save(this.#automations, [tenant, name], automation, { tenant, kind: 'automation', name, by });
+    this.save(this.#automations, [tenant, name], automation, { tenant, kind: 'automation', name, by }, how);
+  }
+
+  async deleteAutomation(tenant: string, automation: Automation, by: ChangeAuthor = BY_SETUP): Promise<void> {
+    const { name } = automation;
+    const deleted = { tenant, kind: 'automation' as const, name, by };
+    this.delete(this.#automations, [tenant, name], deleted, { replaces: automation });
   }
 
   async sources(tenant: string): Promise<GenericSource[]> {

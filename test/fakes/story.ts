@@ -30,6 +30,8 @@ export interface AcceptedOptions {
   trigger?: Partial<Trigger>;
   inputs?: Record<string, unknown>;
   inputsFrom?: Record<string, unknown>;
+  terms?: ActiveRun['terms'];
+  notify?: ActiveRun['notify'];
 }
 
 export function accepted(options: AcceptedOptions = {}): Accepted {
@@ -63,6 +65,8 @@ export function accepted(options: AcceptedOptions = {}): Accepted {
     trigger: { source, event, key },
     ...(options.inputs && { inputs: options.inputs }),
     ...(options.inputsFrom && { inputsFrom: options.inputsFrom }),
+    ...(options.terms && { terms: options.terms }),
+    ...(options.notify && { notify: options.notify }),
     subject: options.subject ?? 'github:octo-org/payments#7',
     ...(options.title !== undefined && { enrichment: { title: options.title, links: [] } }),
     status: 'queued',

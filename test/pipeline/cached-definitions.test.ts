@@ -39,6 +39,7 @@ describe('definitions cached in a warm function', () => {
       settings: (tenant: string) => source.settings(tenant),
       people: (tenant: string) => source.people(tenant),
       profiles: (tenant: string) => source.profiles(tenant),
+      configuration: (tenant: string, name: string) => source.configuration(tenant, name),
     };
     const keeping = new CachedDefinitions(flaky, () => clock.now());
     await expect(keeping.automations('acme')).rejects.toThrow('down');

@@ -50,6 +50,24 @@ describe('an automation', () => {
     expect(await starts(automation('x', { filter }))).toBe(expected);
   });
 
+  it('with several triggers starts once for an event that matches several of them (004, 6.1)', async () => {
+    const { trigger: _one, ...rest } = automation('x');
+    const several = (...filters: (string | undefined)[]): Automation => ({
+      ...rest,
+      triggers: filters.map((filter) => ({
+        source: 'github',
+        event: 'issues',
+        ...(filter !== undefined && { filter }),
+      })),
+    });
+    const matching = await matchAutomations(expressions, 'acme', [several(undefined, undefined)], trigger, () => {});
+    expect(matching.map(({ name }) => name)).toEqual(['x']);
+    expect(await starts(several('{% false %}', '{% true %}'))).toBe(true);
+    expect(await starts(several('{% false %}', '{% false %}'))).toBe(false);
+    // A broken filter of one trigger does not stop the others.
+    expect(await starts(several('{% $error("no") %}', '{% true %}'))).toBe(true);
+  });
+
   it('with a broken filter starts no run, is reported, and does not stop the others', async () => {
     const broken: string[] = [];
     const all = [automation('a'), automation('b', { filter: '{% $error("no") %}' }), automation('c')];

@@ -249,7 +249,14 @@ export function portsFor(shared: SharedServices, by: Invocation) {
   };
   const definitionReads: Pick<
     Definitions,
-    'automations' | 'connection' | 'workflow' | 'workflowVersions' | 'settings' | 'people' | 'profiles'
+    | 'automations'
+    | 'connection'
+    | 'workflow'
+    | 'workflowVersions'
+    | 'settings'
+    | 'people'
+    | 'profiles'
+    | 'configuration'
   > = {
     connection: call('read', 'connection', (...args: Parameters<Definitions['connection']>) =>
       definitions.connection(...args),
@@ -262,6 +269,9 @@ export function portsFor(shared: SharedServices, by: Invocation) {
     ),
     settings: call('read', 'settings', (tenant: string) => definitions.settings(tenant)),
     profiles: call('read', 'profiles', (tenant: string) => definitions.profiles(tenant)),
+    configuration: call('read', 'configuration', (...args: Parameters<Definitions['configuration']>) =>
+      definitions.configuration(...args),
+    ),
   };
   const access = new MemoryConnections({ [by.tenant]: shared.targets.accessFor(by) });
   const connections: Connections = {

@@ -1,5 +1,4 @@
-import type { RequestFor } from '../../../client/api-client.ts';
-import type { Automation } from '../../../lambdas/pipeline/definitions.ts';
+import type { RequestFor, ResponseFrom } from '../../../client/api-client.ts';
 import { Page } from '../../terminal/page.ts';
 import { type Column, table } from '../../terminal/table.ts';
 import { printable } from '../../terminal/terminal.ts';
@@ -8,6 +7,7 @@ import { EXIT } from '../failure.ts';
 import { noteMore, pagingOptions, readPages } from '../paging.ts';
 import { readDefinition } from '../read-file.ts';
 
+type Automation = ResponseFrom<'GET /api/v1/automations/{name}'>;
 type AutomationFields = RequestFor<'PUT /api/v1/automations/{name}'>['body'];
 
 const COLUMNS: readonly Column[] = [
@@ -52,12 +52,18 @@ export const automations: readonly Command[] = [
     description: 'create or change an automation from a YAML or JSON file',
     details:
       'name: close-duplicates\n' +
-      'trigger:\n' +
-      '  source: github                      # or servicenow\n' +
-      '  event: issues.labeled               # or issues: any action; ServiceNow: incident.insert, …\n' +
-      '  filter: "{% trigger.payload.label.name = \'duplicate\' %}"   # optional: start a run only if this is true\n' +
+      'triggers:                             # one or more; { source: manual }: no event starts it\n' +
+      '  - source: github                    # or servicenow, or generic with a source of your own\n' +
+      '    event: issues.labeled             # or issues: any action; ServiceNow: incident.insert, …\n' +
+      '    filter: "{% trigger.payload.label.name = \'duplicate\' %}"   # optional: start a run only if this is true\n' +
       'workflow: { name: close-duplicates, version: 1 }              # printed by workflow publish\n' +
-      'enabled: true                         # optional, like description and workspace',
+      'notifications:                        # optional, like all that follows: who is notified when a run ends\n' +
+      '  - { type: slack_channel, channel: C0OPS }\n' +
+      '  - { type: slack_dm_user, person: ana }\n' +
+      'connections: [github]                 # the only connections that its runs may use\n' +
+      'caps: { maxConcurrency: 2, maxRunsPerMinute: 10, maxWritesPerRun: 5 }\n' +
+      'configuration: { strategy: fixed, default: triage-agent }     # for sessions; or agent_decide with allow\n' +
+      'enabled: true                         # like description and workspace',
     options: {},
     async run(call) {
       const { id: name, fields } = await readDefinition<AutomationFields>(call.arg(0), 'name', 'an automation');
@@ -71,6 +77,36 @@ export const automations: readonly Command[] = [
       return EXIT.ok;
     },
   },
+  {
+    name: 'automations delete',
+    args: ['NAME'],
+    description: 'delete an automation that no schedule uses',
+    options: {},
+    async run(call) {
+      const deleted = await call.api().call('DELETE /api/v1/automations/{name}', { params: { name: call.arg(0) } });
+      if (call.json) call.printJson(deleted);
+      else call.terminal.print(printable(`deleted ${deleted.deleted}; its runs stay`));
+      return EXIT.ok;
+    },
+  },
+  ...(['enable', 'disable'] as const).map(
+    (command): Command => ({
+      name: `automations ${command}`,
+      args: ['NAME'],
+      description: command === 'enable' ? 'let an automation start runs' : 'stop an automation from starting runs',
+      options: {},
+      async run(call) {
+        const params = { name: call.arg(0) };
+        const saved = await call.api().call(`POST /api/v1/automations/{name}/${command}`, { params });
+        if (call.json) call.printJson(saved);
+        else {
+          const { name, effectiveWithinSeconds: seconds } = printable(saved);
+          call.terminal.print(`${name} is ${command}d, within ${seconds} s everywhere`);
+        }
+        return EXIT.ok;
+      },
+    }),
+  ),
 ];
 
 function printAutomations(call: Call, items: readonly Automation[], nextCursor: string | null): void {
@@ -91,13 +127,38 @@ function printAutomation({ terminal }: Call, automation: Automation): void {
   page.title(automation.name, automation.enabled ? { text: 'enabled', tone: 'good' } : { text: 'disabled' });
   if (automation.description !== undefined) page.line(automation.description);
   page.blank();
-  page.field('event', eventOf(automation));
-  page.field('filter', filterOf(automation));
+  for (const trigger of automation.triggers) {
+    page.field('event', eventText(trigger));
+    page.field('filter', filterText(trigger));
+  }
   page.field('workflow', workflowOf(automation));
   page.field('workspace', automation.workspace);
+  const { notifications, connections, caps, configuration, model } = automation;
+  const notified = notifications.map((each) => ('channel' in each ? each.channel : each.person));
+  page.field('notified', notified.join(', ') || 'nobody');
+  page.field('connections', connections ? connections.join(', ') || 'none' : 'all');
+  if (caps)
+    page.field(
+      'caps',
+      Object.entries(caps)
+        .map(([cap, limit]) => `${cap} ${limit}`)
+        .join(', '),
+    );
+  if (configuration) page.field('sessions', sessionsOf(configuration));
+  if (model !== undefined) page.field('model', model);
 }
 
-const eventOf = ({ trigger }: Automation) =>
+function sessionsOf(configuration: NonNullable<Automation['configuration']>): string {
+  if (configuration.strategy === 'fixed') return configuration.default;
+  const { allow, fallback, default: preset } = configuration;
+  const otherwise = fallback ?? preset;
+  return `a model picks from ${allow.join(', ')}${otherwise === undefined ? '' : `, otherwise ${otherwise}`}`;
+}
+
+type Trigger = Automation['triggers'][number];
+const eventText = (trigger: Trigger) =>
   trigger.source === 'manual' ? 'a manual start' : `${trigger.source} ${trigger.event}`;
-const filterOf = ({ trigger }: Automation) => (trigger.source === 'manual' ? '-' : (trigger.filter ?? '-'));
+const filterText = (trigger: Trigger) => (trigger.source === 'manual' ? '-' : (trigger.filter ?? '-'));
+const eventOf = ({ triggers }: Automation) => triggers.map(eventText).join(', ');
+const filterOf = ({ triggers }: Automation) => triggers.map(filterText).join(', ');
 const workflowOf = ({ workflow }: Automation) => `${workflow.name} v${workflow.version}`;

@@ -3,6 +3,7 @@ import { agentEnrolRoutes, agentRoutes, agentWorkRoutes, enrolmentTokenRoutes, p
 import { approvalRoutes } from './approvals.ts';
 import { automationRoutes } from './automations.ts';
 import { bulkRoutes } from './bulk.ts';
+import { configurationRoutes } from './configurations.ts';
 import { connectionRoutes, webhookSecretRoutes } from './connections.ts';
 import { docsRoutes } from './docs.ts';
 import { doctorRoutes } from './doctor.ts';
@@ -50,6 +51,7 @@ export const CONTRACT = {
   definitions: {
     ...workflowRoutes,
     ...automationRoutes,
+    ...configurationRoutes,
     ...scheduleRoutes,
     ...sourceRoutes,
     ...peopleRoutes,

@@ -1,25 +1,24 @@
 import { didYouMean } from '../../entry/did-you-mean.ts';
 import { Problem } from '../../entry/http.ts';
 import type { Clock, Ids } from '../../entry/ports.ts';
+import { type Automation, destinationsOf, triggersOf, withStoredTriggers } from '../../pipeline/automation.ts';
 import { CHANGES_SEEN_WITHIN_MS } from '../../pipeline/cached-definitions.ts';
-import { checkEventName, type WebhookTrigger } from '../../pipeline/check-event-name.ts';
-import type { Automation, Definitions } from '../../pipeline/definitions.ts';
+import type { Definitions } from '../../pipeline/definitions.ts';
 import { hashOf } from '../../run/canonical-json.ts';
-import { expressionProblems } from '../../workflow/checks/check-expressions.ts';
-import { tried } from '../../workflow/checks/expression-limits.ts';
-import type { Expressions } from '../../workflow/expressions/expressions.ts';
-import { inputTemplateProblems } from '../../workflow/inputs.ts';
-import type { PublishedWorkflow } from '../../workflow/workflow.ts';
+import type { ScheduleStore } from '../../schedules/schedule-store.ts';
+import type { Caller } from '../authorizer/caller.ts';
 import type { automationRoutes } from '../contract/automations.ts';
 import { type Paged, pageOf, readPage } from '../paging/paging.ts';
 import type { Handlers } from '../router.ts';
 import { authorOf } from './change-person.ts';
+import { type AutomationChecks, assertAutomationValid } from './check-automation.ts';
 
-export interface AutomationsPorts extends Paged {
-  definitions: Pick<Definitions, 'automations' | 'sources' | 'saveAutomation' | 'workflow' | 'workflowVersions'>;
+export interface AutomationsPorts extends Paged, AutomationChecks {
+  definitions: AutomationChecks['definitions'] &
+    Pick<Definitions, 'automations' | 'saveAutomation' | 'deleteAutomation'>;
+  schedules: Pick<ScheduleStore, 'schedules'>;
   clock: Clock;
   ids: Ids;
-  expressions: Expressions;
 }
 
 export const automationHandlers: Handlers<AutomationsPorts, typeof automationRoutes> = {
@@ -29,15 +28,11 @@ export const automationHandlers: Handlers<AutomationsPorts, typeof automationRou
     const page = await readPage(ports, `${tenant}/automations`, query, (place) =>
       pageOf(all, place, ({ name }) => name),
     );
-    return { status: 200, body: { automations: page.items, nextCursor: page.nextCursor } };
+    return { status: 200, body: { automations: page.items.map(automationView), nextCursor: page.nextCursor } };
   },
 
-  async getAutomation({ definitions }, { caller: { tenant }, params: { name } }) {
-    const all = await definitions.automations(tenant);
-    const found = all.find((automation) => automation.name === name);
-    if (found) return { status: 200, body: found };
-    const names = all.map((automation) => automation.name);
-    throw new Problem(404, 'NOT_FOUND', `there is no automation ${name}${didYouMean(name, names)}`);
+  async getAutomation(ports, { caller: { tenant }, params: { name } }) {
+    return { status: 200, body: automationView(await mustFind(ports, tenant, name)) };
   },
 
   async saveAutomation(ports, { caller, params: { name }, body }) {
@@ -46,11 +41,71 @@ export const automationHandlers: Handlers<AutomationsPorts, typeof automationRou
     }
     const before = (await ports.definitions.automations(caller.tenant)).find((each) => each.name === name);
     const automation = { ...body, name, ...authorOfInputs(body, before, caller.person) };
-    await assertValid(ports, caller.tenant, automation);
-    await ports.definitions.saveAutomation(caller.tenant, automation, authorOf(ports, caller));
-    return { status: 200, body: { ...automation, effectiveWithinSeconds: CHANGES_SEEN_WITHIN_MS / 1000 } };
+    await assertAutomationValid(ports, caller.tenant, automation);
+    return { status: 200, body: await save(ports, caller, withStoredTriggers(automation)) };
+  },
+
+  async deleteAutomation(ports, { caller, params: { name } }) {
+    const { tenant } = caller;
+    const found = await mustFind(ports, tenant, name);
+    const users = await schedulesOf(ports, tenant, name);
+    if (users.length > 0) {
+      throw new Problem(409, 'CONFLICT', `these schedules start ${name}: ${users.join(', ')}; delete them first`);
+    }
+    await ports.definitions.deleteAutomation(tenant, found, authorOf(ports, caller));
+    return { status: 200, body: { deleted: name } };
+  },
+
+  async enableAutomation(ports, { caller, params: { name } }) {
+    const found = await mustFind(ports, caller.tenant, name);
+    // What it names may have been deleted since it was saved.
+    await assertAutomationValid(ports, caller.tenant, found);
+    return { status: 200, body: await save(ports, caller, { ...found, enabled: true }, found) };
+  },
+
+  async disableAutomation(ports, { caller, params: { name } }) {
+    const found = await mustFind(ports, caller.tenant, name);
+    return { status: 200, body: await save(ports, caller, { ...found, enabled: false }, found) };
   },
 };
+
+/** The first trigger is also shown alone: an automation had one before. */
+function automationView(automation: Automation) {
+  const triggers = triggersOf(automation);
+  return {
+    ...automation,
+    trigger: triggers[0] ?? { source: 'manual' as const },
+    triggers,
+    notifications: destinationsOf(automation),
+  };
+}
+
+/** `replaces`: what was read before. If it was changed since then, nothing is saved. */
+async function save(ports: AutomationsPorts, caller: Caller, automation: Automation, replaces?: Automation) {
+  const how = replaces ? { replaces } : {};
+  await ports.definitions.saveAutomation(caller.tenant, automation, authorOf(ports, caller), how);
+  return { ...automationView(automation), effectiveWithinSeconds: CHANGES_SEEN_WITHIN_MS / 1000 };
+}
+
+async function mustFind({ definitions }: AutomationsPorts, tenant: string, name: string): Promise<Automation> {
+  const all = await definitions.automations(tenant);
+  const found = all.find((automation) => automation.name === name);
+  if (found) return found;
+  const names = all.map((automation) => automation.name);
+  throw new Problem(404, 'NOT_FOUND', `there is no automation ${name}${didYouMean(name, names)}`);
+}
+
+const SCHEDULES_READ = 100;
+
+async function schedulesOf({ schedules }: AutomationsPorts, tenant: string, name: string): Promise<string[]> {
+  const found: string[] = [];
+  for (let after: string | undefined; ; ) {
+    const page = await schedules.schedules(tenant, { after, limit: SCHEDULES_READ });
+    found.push(...page.filter(({ schedule }) => schedule.automation === name).map(({ schedule }) => schedule.name));
+    after = page.at(-1)?.schedule.name;
+    if (page.length < SCHEDULES_READ || after === undefined) return found;
+  }
+}
 
 /** The person who wrote the values stays their author when another person saves the automation with the same values. */
 function authorOfInputs({ inputs }: Pick<Automation, 'inputs'>, before: Automation | undefined, person: string) {
@@ -58,46 +113,3 @@ function authorOfInputs({ inputs }: Pick<Automation, 'inputs'>, before: Automati
   if (!before || hashOf(before.inputs ?? null) !== hashOf(inputs)) return { author: person };
   return before.author === undefined ? {} : { author: before.author };
 }
-
-async function assertValid(ports: AutomationsPorts, tenant: string, automation: Automation): Promise<void> {
-  const { trigger, workflow } = automation;
-  if (trigger.source !== 'manual') await assertTriggerValid(ports, tenant, trigger);
-  const { name, version } = workflow;
-  const published = await ports.definitions.workflow(tenant, name, version);
-  if (published) return assertInputs(ports, tenant, automation, published);
-  const [newest] = await ports.definitions.workflowVersions(tenant, name, { limit: 1 });
-  const available = newest ? `the newest is ${newest.version}` : 'none is published';
-  throw invalid(`there is no version ${version} of workflow ${name}; ${available}`);
-}
-
-/** An event gives no inputs, so its automation must give all that the workflow requires. Who starts a run may give them. */
-async function assertInputs(
-  { expressions }: AutomationsPorts,
-  tenant: string,
-  { inputs = {}, trigger }: Automation,
-  workflow: PublishedWorkflow,
-): Promise<void> {
-  const problems = [
-    ...expressionProblems(inputs, { roots: ['trigger'], steps: new Set() }),
-    ...inputTemplateProblems(workflow, inputs, { complete: trigger.source !== 'manual' }),
-  ];
-  const [wrong] = problems.length > 0 ? problems : await tried(expressions, tenant, inputs);
-  if (wrong) throw invalid(`${['inputs', ...wrong.path].join('.')}: ${wrong.message}`);
-}
-
-async function assertTriggerValid(ports: AutomationsPorts, tenant: string, trigger: WebhookTrigger): Promise<void> {
-  const [wrong] = expressionProblems(trigger.filter, { roots: ['trigger'], steps: new Set() });
-  if (wrong) throw invalid(`trigger.filter: ${wrong.message}`);
-  const [endless] = await tried(ports.expressions, tenant, trigger.filter);
-  if (endless) throw invalid(`trigger.filter: ${endless.message}`);
-  const unknown = checkEventName(trigger);
-  if (unknown) throw invalid(`trigger.event: ${unknown}`);
-  if (trigger.source !== 'generic') return;
-  const [name = ''] = trigger.event.split('.');
-  const names = (await ports.definitions.sources(tenant)).map((source) => source.name);
-  if (names.includes(name)) return;
-  const known = didYouMean(name, names) || '; define it with countersign sources save FILE';
-  throw invalid(`trigger.event: there is no webhook source ${name}${known}`);
-}
-
-const invalid = (detail: string) => new Problem(422, 'AUTOMATION_INVALID', detail);

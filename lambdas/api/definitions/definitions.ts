@@ -1,4 +1,5 @@
 import { automationRoutes } from '../contract/automations.ts';
+import { configurationRoutes } from '../contract/configurations.ts';
 import { changeRoutes, peopleRoutes } from '../contract/people.ts';
 import { scheduleRoutes } from '../contract/schedules.ts';
 import { sourceRoutes } from '../contract/sources.ts';
@@ -6,6 +7,7 @@ import { workflowRoutes } from '../contract/workflows.ts';
 import { router } from '../router.ts';
 import { type AutomationsPorts, automationHandlers } from './automations.ts';
 import { type ChangesPorts, changeHandlers } from './changes.ts';
+import { type ConfigurationsPorts, configurationHandlers } from './configurations.ts';
 import { type PeoplePorts, peopleHandlers } from './people.ts';
 import { type SchedulesPorts, scheduleHandlers } from './schedules.ts';
 import { type SourcesPorts, sourceHandlers } from './sources.ts';
@@ -13,6 +15,7 @@ import { type WorkflowsPorts, workflowHandlers } from './workflows.ts';
 
 export type DefinitionsPorts = WorkflowsPorts &
   AutomationsPorts &
+  ConfigurationsPorts &
   SchedulesPorts &
   SourcesPorts &
   PeoplePorts &
@@ -21,6 +24,7 @@ export type DefinitionsPorts = WorkflowsPorts &
 const routes = {
   ...workflowRoutes,
   ...automationRoutes,
+  ...configurationRoutes,
   ...scheduleRoutes,
   ...sourceRoutes,
   ...peopleRoutes,
@@ -31,6 +35,7 @@ const routes = {
 export const handleDefinitions = router<DefinitionsPorts, typeof routes>(routes, {
   ...workflowHandlers,
   ...automationHandlers,
+  ...configurationHandlers,
   ...scheduleHandlers,
   ...sourceHandlers,
   ...peopleHandlers,

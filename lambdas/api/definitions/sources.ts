@@ -2,6 +2,7 @@ import { didYouMean } from '../../entry/did-you-mean.ts';
 import { Problem } from '../../entry/http.ts';
 import type { Clock, Ids } from '../../entry/ports.ts';
 import { genericSource } from '../../intake/signing-secrets.ts';
+import { triggersOf } from '../../pipeline/automation.ts';
 import { CHANGES_SEEN_WITHIN_MS } from '../../pipeline/cached-definitions.ts';
 import type { Definitions } from '../../pipeline/definitions.ts';
 import { type GenericSource, readBy } from '../../pipeline/generic-source.ts';
@@ -49,8 +50,8 @@ export const sourceHandlers: Handlers<SourcesPorts, typeof sourceRoutes> = {
   async deleteSource(ports, { caller, params: { name } }) {
     const { tenant } = caller;
     await mustFind(ports, tenant, name);
-    const users = (await ports.definitions.automations(tenant)).filter(
-      ({ trigger }) => trigger.source === 'generic' && trigger.event.split('.')[0] === name,
+    const users = (await ports.definitions.automations(tenant)).filter((automation) =>
+      triggersOf(automation).some(({ source, ...wanted }) => source === 'generic' && sourceOf(wanted) === name),
     );
     if (users.length > 0) {
       const names = users.map((each) => each.name).join(', ');
@@ -66,6 +67,8 @@ function authorOfReading(source: GenericSource, before: GenericSource | undefine
   if (!before || hashOf(readBy(before)) !== hashOf(readBy(source))) return { author: person };
   return before.author === undefined ? {} : { author: before.author };
 }
+
+const sourceOf = (wanted: { event?: string }) => wanted.event?.split('.')[0];
 
 const sourceView = (tenant: string, source: GenericSource) => ({
   ...source,

@@ -94,11 +94,13 @@ function rootOf(run: Run): { root?: string } {
 
 function sameTrigger({ run, trigger }: LoadedRun, version: number) {
   const { source, event, fields, payload, makers, simulated } = trigger;
-  const { automation, workspace, workflow, subject, inputs, inputsFrom } = run;
+  const { automation, workspace, workflow, subject, inputs, inputsFrom, terms, notify } = run;
   return {
     automation: {
       name: automation,
       workspace,
+      ...terms,
+      ...(notify && { notifications: notify }),
       workflow: { name: workflow.name, version },
       ...(inputsFrom && { inputs: inputsFrom }),
     },

@@ -9,7 +9,7 @@ import { type ConverseRequest, type ConverseResponse, converse } from './bedrock
 import { usdOf } from './prices.ts';
 
 /** Small, cheap, and available without a contract or an inference profile. */
-const DEFAULT_MODEL = 'amazon.nova-lite-v1:0';
+export const DEFAULT_MODEL = 'amazon.nova-lite-v1:0';
 const DEFAULT_MAX_TOKENS = 1_024;
 /** More would exceed the time of a step. */
 const MAX_TOKENS_MAX = 4_096;

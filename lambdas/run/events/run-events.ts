@@ -136,6 +136,25 @@ export const RUN_EVENTS = {
     },
     proves: { run: '`startedAt` = *at*, `requester`' },
   }),
+  'run.target_resolved': eventKind({
+    summary: 'The configuration of the sessions of the run was chosen, or none could be: then the run fails.',
+    fields: z.strictObject({
+      strategy: z.enum(['fixed', 'agent_decide']),
+      configuration: Id.optional(),
+      /** What named it: the model, or the automation. */
+      via: z.enum(['model', 'fallback', 'default']).optional(),
+      model: Id.optional(),
+      /** Why the model did not choose it, or why there is none. */
+      reason: Sentence.optional(),
+    }),
+    text: ({ configuration, via, reason }) => {
+      const why = reason === undefined ? '' : `: ${reason}`;
+      return configuration === undefined
+        ? `no configuration for sessions${why}`
+        : `configuration ${configuration} (${via})${why}`;
+    },
+    tone: ({ configuration }) => (configuration === undefined ? 'bad' : undefined),
+  }),
   'run.status_changed': eventKind({
     summary: 'The status of the run changed.',
     fields: By.extend({ from: RunStatus, to: RunStatus, error: RecordedErrorFields.optional() }),

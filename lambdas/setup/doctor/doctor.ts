@@ -2,6 +2,7 @@ import { approverWarnings } from '../../approval/approver-warnings.ts';
 import { genericSource } from '../../intake/signing-secrets.ts';
 import type { Person } from '../../people/people.ts';
 import { may } from '../../people/rights.ts';
+import { triggersOf } from '../../pipeline/automation.ts';
 import type { Automation, Connection } from '../../pipeline/definitions.ts';
 import type { GenericSource } from '../../pipeline/generic-source.ts';
 import type { TenantSettings } from '../../run/caps.ts';
@@ -170,7 +171,9 @@ function allowListFindings(
 
 function webhookFindings({ credentials, automations, connections, sources }: TenantState): Finding[] {
   const senders = new Set<string>(
-    automations.filter(({ automation }) => automation.enabled).map(({ automation }) => automation.trigger.source),
+    automations
+      .filter(({ automation }) => automation.enabled)
+      .flatMap(({ automation }) => triggersOf(automation).map(({ source }) => source)),
   );
   const signs = (source: string) =>
     senders.has(source) || (source === 'slack' && connections.some(({ name }) => name === 'slack'));
