@@ -4,12 +4,12 @@ import * as z from 'zod';
 import {
   ApprovalsApiEnvironment,
   BulkEnvironment,
+  ControlEnvironment,
   RedriveEnvironment,
   RunsEnvironment,
   SignInEnvironment,
 } from '../lambdas/api/environment.ts';
 import { StarterEnvironment } from '../lambdas/intake/environment.ts';
-import { RunChangerEnvironment } from '../lambdas/run-changes/environment.ts';
 import { allowStarts } from './allow-starts.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
 import type { EvidenceBucket } from './evidence/evidence-bucket.ts';
@@ -17,6 +17,7 @@ import { apiFunctionName, type CountersignHttpApi } from './http-api.ts';
 import type { ListCursors } from './list-cursors.ts';
 import { NodeFunction, seconds } from './node-function.ts';
 import type { RunTable } from './run-table.ts';
+import type { SessionTokens } from './session-tokens.ts';
 import type { StageConfig } from './stage-config.ts';
 import { RECEIVES_BEFORE_DEAD_LETTER, type WorkQueue } from './work-queue.ts';
 import type { Worker } from './worker.ts';
@@ -30,6 +31,7 @@ interface ApiProps {
   config: StageConfig;
   httpApi: CountersignHttpApi;
   cursors: ListCursors;
+  sessionTokens: SessionTokens;
   runTable: RunTable;
   worker: Worker;
   evidence: EvidenceBucket;
@@ -75,16 +77,18 @@ export class Api extends Construct {
     httpApi.serve('runs', runs);
   }
 
-  #control({ bundles, httpApi, runTable, worker }: ApiProps): void {
+  #control({ bundles, config, httpApi, runTable, worker, sessionTokens }: ApiProps): void {
     const control = new NodeFunction(this, 'Control', {
       bundles,
       entry: 'api/runs/control',
-      description: 'Controls, assigns, resolves and rolls back runs; redrives outbox entries',
-      schema: RunChangerEnvironment,
-      environment: worker.runChangerEnvironment,
+      description:
+        'Controls, assigns, resolves and rolls back runs; takes the actions of sessions; redrives outbox entries',
+      schema: ControlEnvironment,
+      environment: { ...worker.runChangerEnvironment, STAGE: config.stage, ...sessionTokens.environment },
       timeout: API_TIMEOUT,
     });
     worker.allowMoves(control);
+    sessionTokens.allow(control);
     runTable.allow(control, ['Query'], ['OUTBOX', 'TENANT']);
     // To resolve a run is to settle its receipts.
     runTable.allow(control, ['PutItem'], ['RECEIPT']);

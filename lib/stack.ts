@@ -23,6 +23,7 @@ import { LiveFeed } from './live-feed.ts';
 import { type NodeFunction, seconds } from './node-function.ts';
 import { PolicyApi } from './policy-api.ts';
 import { RunTable } from './run-table.ts';
+import { SessionTokens } from './session-tokens.ts';
 import { Slack } from './slack.ts';
 import type { StageConfig } from './stage-config.ts';
 import { Sweep } from './sweep.ts';
@@ -105,6 +106,8 @@ export class CountersignStack extends Stack {
     // of evidence also signs the commands that the worker assigns to agents.
     const evidence = new EvidenceBucket(this, 'EvidenceVault', { ...shared, sealQueue });
     const workerQueues = { stepQueue, sealQueue };
+    // A session that a step starts gets a token for its own run.
+    const sessionTokens = new SessionTokens(this, 'SessionTokens');
     const worker = new Worker(this, 'Worker', {
       ...shared,
       ...targets,
@@ -123,7 +126,7 @@ export class CountersignStack extends Stack {
     // People decide in Slack, and see, decide and define over the API.
     const slack = new Slack(this, 'Slack', { ...shared, httpApi, worker, webhookSecrets, messagingSecrets });
     const queues = { steps: stepQueue, evidence: sealQueue, approvals: approvals.queue };
-    new Api(this, 'Api', { ...shared, httpApi, cursors, worker, evidence, queues, stepQueue });
+    new Api(this, 'Api', { ...shared, httpApi, cursors, sessionTokens, worker, evidence, queues, stepQueue });
     new AccessApi(this, 'AccessApi', { ...shared, httpApi, cursors, liveFeed });
     const { planSecrets } = new DefinitionsApi(this, 'DefinitionsApi', { ...shared, httpApi, cursors, stepQueue });
     new PolicyApi(this, 'PolicyApi', { ...shared, httpApi, cursors, evidence });

@@ -28,6 +28,11 @@ export const RedriveEnvironment = z.object({
   DEAD_LETTER_QUEUES: z.string().transform((text) => DeadLetterQueues.parse(JSON.parse(text))),
 });
 
+/** The secret that signs the tokens of sessions. */
+export const SessionSecretEnvironment = { SESSION_SECRET_ARN: z.string() };
+
+export const ControlEnvironment = RunChangerEnvironment.extend({ STAGE: z.string(), ...SessionSecretEnvironment });
+
 export const ApprovalsApiEnvironment = RunChangerEnvironment.extend({ CURSOR_SECRET_ARN: z.string() });
 
 export const BulkEnvironment = ApprovalsApiEnvironment;

@@ -6,10 +6,10 @@ import { BURST_WINDOW_MS, deliveryKey, IDEMPOTENCY_RETENTION_MS, type Idempotenc
 import { later } from '../run/lease.ts';
 import type { Trigger } from '../run/run.ts';
 import type { IngestResult, RunStore } from '../run/run-store.ts';
+import { newRun } from '../run-changes/new-run.ts';
 import type { StepQueue } from '../run-changes/step-queue.ts';
 import type { Expressions } from '../workflow/expressions/expressions.ts';
 import type { Delivery } from './delivery.ts';
-import { newRun } from './new-run.ts';
 import { wake } from './request-run.ts';
 import { shrinkUntilStored } from './stored-payload.ts';
 

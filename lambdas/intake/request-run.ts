@@ -4,8 +4,8 @@ import { IDEMPOTENCY_RETENTION_MS, type IdempotencyRecord, type StartedRun } fro
 import { later } from '../run/lease.ts';
 import type { RunRequest, Trigger } from '../run/run.ts';
 import type { RunStore } from '../run/run-store.ts';
+import { newRun, type StartedAutomation } from '../run-changes/new-run.ts';
 import type { StepQueue } from '../run-changes/step-queue.ts';
-import { newRun, type StartedAutomation } from './new-run.ts';
 import { shrinkUntilStored } from './stored-payload.ts';
 
 export interface RunStarter {

@@ -1,4 +1,5 @@
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac } from 'node:crypto';
+import { equalInConstantTime } from '../entry/constant-time.ts';
 import { type SigningSource, schemeOf, signingKey } from './signing-secrets.ts';
 
 /** The allowed difference between a signed timestamp and the current time, in both directions. */
@@ -71,12 +72,6 @@ export function isSigned(
 
 const isNear = (seconds: string, nowMs: number): boolean =>
   /^\d+$/.test(seconds) && Math.abs(nowMs - Number(seconds) * 1000) <= TIMESTAMP_TOLERANCE_MS;
-
-/** The duration does not depend on where two texts differ, nor on their lengths. */
-export function equalInConstantTime(a: string, b: string): boolean {
-  const digest = (text: string) => createHmac('sha256', 'length-hiding').update(text).digest();
-  return timingSafeEqual(digest(a), digest(b));
-}
 
 /** The number of secrets during a rotation. */
 const KEYS_TRIED_MIN = 2;

@@ -4,9 +4,9 @@ import type { Automation, Definitions } from '../pipeline/definitions.ts';
 import { startInputs } from '../pipeline/start-inputs.ts';
 import { CountersignError } from '../run/errors.ts';
 import type { StartedRun } from '../run/idempotency.ts';
+import type { StartedAutomation } from '../run-changes/new-run.ts';
 import type { Expressions } from '../workflow/expressions/expressions.ts';
 import type { PublishedWorkflow } from '../workflow/workflow.ts';
-import type { StartedAutomation } from './new-run.ts';
 import { type RequestedRun, type RunStarter, requestRun } from './request-run.ts';
 
 export interface Starter extends RunStarter {

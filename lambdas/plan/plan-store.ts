@@ -1,5 +1,5 @@
-import type { StartedAutomation } from '../intake/new-run.ts';
 import type { AppliedPlan, Trigger } from '../run/run.ts';
+import type { StartedAutomation } from '../run-changes/new-run.ts';
 
 /** After this time a plan must be made again. */
 export const PLAN_VALID_MS = 24 * 60 * 60 * 1000;

@@ -56,7 +56,8 @@ export const plannedValues = (scope: Scope): Values => ({
 });
 
 /** A call needs every value. A step without a connector may pass on a missing value, but not as empty text. */
-export function stepInput({ render, joinUrl }: Values, step: WorkflowStep): Promise<unknown> {
+export async function stepInput({ render, joinUrl }: Values, step: WorkflowStep): Promise<unknown> {
+  if (step.action) return step.action.input;
   const operation = findOperation(step.tool);
   const required = operation ? 'everywhere' : 'in_text';
   return renderInput(operation, step.with, (template) => render(template, required), joinUrl);

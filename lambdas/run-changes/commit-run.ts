@@ -7,6 +7,7 @@ import { keyIsFree, type Receipt } from '../run/receipt.ts';
 import type { RollbackOf, Run } from '../run/run.ts';
 import { RunDraft } from '../run/run-draft.ts';
 import type { Step } from '../run/step.ts';
+import { workflowOfRun } from '../workflow/action-workflow.ts';
 import { withRequestedMode } from '../workflow/requested-mode.ts';
 import type { PublishedWorkflow } from '../workflow/workflow.ts';
 import type { RunChanger, RunState } from './run-changer.ts';
@@ -25,7 +26,7 @@ export async function loadState(changer: RunChanger, { tenant, runId }: StepMess
   const { name, version } = loaded.run.workflow;
   const replayed = loaded.run.request?.replay?.of;
   const [workflow, settings] = await Promise.all([
-    changer.definitions.workflow(tenant, name, version),
+    workflowOfRun(changer.definitions, loaded.run, loaded.trigger),
     changer.definitions.settings(tenant),
   ]);
   // After the others: if one of them fails, AWS would suspend the function while this request is open.
@@ -35,7 +36,11 @@ export async function loadState(changer: RunChanger, { tenant, runId }: StepMess
   const steps = new Map([...(undone ?? []), ...loaded.steps].map((step) => [step.index, step]));
   const known = { run, trigger, settings, steps, ...(original && { original }) };
   const performed = workflow && withRequestedMode(workflow, run.request?.validationMode);
-  const state = { ...known, workflow: performed ?? emptyWorkflow(name), ...(workflow && { published: workflow }) };
+  const state = {
+    ...known,
+    workflow: performed ?? emptyWorkflow(name),
+    ...(workflow && !trigger.action && { published: workflow }),
+  };
   if (!workflow) throw new ContextMissing(state, `its workflow ${name} version ${version} is not published`);
   if (triggerIsLost) throw new ContextMissing(state, 'its trigger is not stored');
   if (run.rollbackOf && !undone) throw new ContextMissing(state, `${run.rollbackOf.runId} is not stored`);

@@ -215,6 +215,16 @@ export interface RunRequest {
   /** Approvals in addition to those of the workflow, and the only profile with which its commands may run. */
   validationMode?: ValidationMode;
   profile?: string;
+  /** The run makes this one call, which a session or a program proposed. */
+  action?: RequestedAction;
+}
+
+/** One call that is proposed from outside a workflow, and governed like the step of one. */
+export interface RequestedAction {
+  tool: string;
+  inputHash: string;
+  /** The session that proposed it; absent if a person or program did. */
+  of?: { runId: string; step: string };
 }
 
 /** One write that a plan showed. */
@@ -248,7 +258,19 @@ export interface Trigger {
   simulated?: true;
   /** Stored beside the event because it does not change either. Expressions do not see it. */
   plan?: AppliedPlan;
+  /** The call that the run makes instead of the steps of its workflow. Expressions do not see it either. */
+  action?: ProposedCallInput;
   receivedAt: string;
+}
+
+/** The call of an action. Nothing in its input is an expression. */
+export interface ProposedCallInput {
+  tool: string;
+  input: unknown;
+  /** The step of the session that proposed it. */
+  sessionStep?: string;
+  /** The fields that select the target, and that the session chose. */
+  chosen: string[];
 }
 
 /** The event in triggers that people and programs make. */

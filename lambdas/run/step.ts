@@ -2,6 +2,7 @@ import type { PolicyDecision, PolicyRequest } from '../policy/policy.ts';
 import type { RecordedError } from './errors.ts';
 import type { By } from './events/run-events.ts';
 import type { TouchedState } from './receipt.ts';
+import type { SessionFacts } from './session.ts';
 
 export const STEP_SCHEMA_VERSION = 1;
 
@@ -41,6 +42,8 @@ export interface StepFacts {
   assigned?: AssignedStep;
   /** Assignments of this step that no agent acknowledged, since the last one that an agent did. */
   unassigned?: UnassignedStep;
+  /** The session that the step started. */
+  session?: SessionFacts;
 }
 
 export interface AssignedStep {
@@ -88,8 +91,12 @@ export interface Lease {
   expiresAt: string;
 }
 
-/** A step waits for a time, or for a signal until a time. */
-export type Awaited = { kind: 'time'; until: string } | { kind: 'signal'; event: string; until: string };
+/** A step waits for a time, for a signal until a time, or for the completion of its session until a time. */
+export type Awaited =
+  | { kind: 'time'; until: string }
+  | { kind: 'signal'; event: string; until: string }
+  /** `lookAt`: when the worker finds out whether the session still works. */
+  | { kind: 'session'; until: string; lookAt: string };
 
 export type RunningStep = StepFacts & Prepared & { status: 'running'; lease: Lease };
 export type RetryableStep = StepFacts &
@@ -201,7 +208,7 @@ export function newStep(
 /** The fields that all states of a step have. */
 export function factsOf(step: StepFacts, at: string): StepFacts {
   const { schemaVersion, index, id, tool, leaseVersion, attempt, startedAt, governed, undoes, retriedBy } = step;
-  const { expects, sent, notBefore, assigned, unassigned } = step;
+  const { expects, sent, notBefore, assigned, unassigned, session } = step;
   return {
     schemaVersion,
     index,
@@ -219,5 +226,6 @@ export function factsOf(step: StepFacts, at: string): StepFacts {
     ...(notBefore !== undefined && { notBefore }),
     ...(assigned && { assigned }),
     ...(unassigned && { unassigned }),
+    ...(session && { session }),
   };
 }

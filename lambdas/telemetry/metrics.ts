@@ -1,5 +1,6 @@
 import type { AssignmentStatus } from '../agents/assignment.ts';
 import type { AgentState } from '../agents/protocol.ts';
+import { ACTION_REFUSALS } from '../run/events/session-events.ts';
 import { ACTIVE_STATUSES, RunStatus, TERMINAL_STATUSES, TRIGGER_SOURCES } from '../run/run.ts';
 import type { CommitResult } from '../run/run-store.ts';
 import { SESSION_STATES } from '../run/session-state.ts';
@@ -125,6 +126,11 @@ export const METRICS = {
     'ingest_deliveries_total',
     { status: ['started', 'ignored', 'duplicate', 'conflict', 'refused', 'failed'] },
     'Webhooks by result. `ignored`: no automation matches. `refused`: signature, size or form. `failed`: our error (5xx).',
+  ),
+  actionsRefused: counter(
+    'session_actions_refused_total',
+    { result: ACTION_REFUSALS },
+    'Calls of sessions that their steps do not allow: another tool or target, or too many.',
   ),
   stepFailures: counter(
     'execution_step_failures_total',

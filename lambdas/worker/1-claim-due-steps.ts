@@ -97,6 +97,7 @@ function endWait(draft: RunDraft, step: WaitingExternalStep): void {
     succeed(draft, step, { output: { waitedUntil: awaits.until } });
     return;
   }
+  if (awaits.kind === 'session') return;
   const error = recordedError('WAIT_TIMED_OUT', `no signal "${awaits.event}" came before ${awaits.until}`);
   fail(draft, step, error, { by: { ...TIMEOUT, externalEvent: awaitedEvent(awaits) } });
 }

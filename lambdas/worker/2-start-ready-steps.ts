@@ -104,7 +104,7 @@ export async function startStep(
   }
 }
 
-function startWait(draft: RunDraft, step: StepFacts, awaits: Awaited): void {
+function startWait(draft: RunDraft, step: StepFacts, awaits: Exclude<Awaited, { kind: 'session' }>): void {
   draft.put({ ...step, status: 'waiting_external', awaits }).record({
     type: 'step.waiting',
     step: step.id,

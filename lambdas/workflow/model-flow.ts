@@ -28,6 +28,7 @@ export function modelTargets(workflow: Workflow): ReadonlyMap<number, PlacedTarg
 }
 
 export const derivedTargets = (workflow: Workflow, index: number): DerivedTarget[] =>
+  workflow.steps[index]?.action?.derived ??
   (modelTargets(workflow).get(index) ?? []).map(({ field, how, from }) => ({ field, how, from }));
 
 type Output = (path: Reference) => Derived | undefined;

@@ -25,7 +25,7 @@ export type ApprovalInput = z.infer<typeof ApprovalInput>;
 /** What the worker does to start a step that calls no connector. */
 export type StepStart =
   | { action: 'succeed'; output: unknown }
-  | { action: 'wait'; awaits: Awaited }
+  | { action: 'wait'; awaits: Exclude<Awaited, { kind: 'session' }> }
   | { action: 'request_approval'; approval: ApprovalInput };
 
 /**

@@ -6,6 +6,7 @@ import { Caps } from '../run/caps.ts';
 import { VALIDATION_MODES } from '../run/validation-mode.ts';
 import { ONE_EXPRESSION } from './expressions/template.ts';
 import { WorkflowInputs } from './inputs.ts';
+import type { DerivedTarget } from './model-flow.ts';
 import type { StepScope } from './step-scope.ts';
 
 const NAME = /^[a-z][a-z0-9-]{0,62}$/;
@@ -112,6 +113,8 @@ export const WorkflowStep = z.strictObject({
 export type WorkflowStep = z.infer<typeof WorkflowStep> & {
   /** Of a step that belongs to a loop or a call. */
   scope?: StepScope;
+  /** Of the only step of an action (action-workflow.ts): its input is data, not a template. */
+  action?: { input: unknown; derived: DerivedTarget[] };
 };
 
 /** Adds gates to the policy decision, and never removes one; see ARCHITECTURE, "Approvals". */

@@ -6,6 +6,7 @@ interface Area {
 /** The areas of the API by the first part of the path, in the order in which its documentation shows them. */
 export const AREAS: Readonly<Record<string, Area>> = {
   runs: { name: 'Runs', description: 'Runs of workflows: what they did, and what operators can do' },
+  actions: { name: 'Actions', description: 'Single calls that sessions, people and programs propose' },
   executions: { name: 'Executions', description: 'Runs, with the field names of earlier clients' },
   approvals: { name: 'Approvals', description: 'Writes that need a decision of people' },
   evidence: { name: 'Evidence', description: 'Signed records of ended runs, which anyone can verify offline' },
@@ -39,6 +40,9 @@ export const AREAS: Readonly<Record<string, Area>> = {
   slack: { name: 'Slack', description: 'Signed callbacks from Slack' },
   stage: { name: 'Stage', description: 'The stage itself: health, public keys and this documentation' },
 };
+
+/** A signed route about one run is one of its sessions. */
+export const isOfSession = (path: string): boolean => path.startsWith('/api/v1/runs/');
 
 /** `/api/v1/dead-letters/redrive` is in the area `dead-letters`. Undefined: give the new area a line above. */
 export function areaOf(path: string): string | undefined {

@@ -11,7 +11,7 @@ import { CONTRACT } from '../../lambdas/api/contract/index.ts';
 import type { RouteDefinition, Routes } from '../../lambdas/api/contract/route.ts';
 import { PAGE_MAX } from '../../lambdas/api/contract/schemas.ts';
 import { may, ROLES } from '../../lambdas/people/rights.ts';
-import { AREAS, areaOf } from './openapi-areas.ts';
+import { AREAS, areaOf, isOfSession } from './openapi-areas.ts';
 import { PROBLEM_RESPONSES, problemsOf } from './openapi-problems.ts';
 
 type OpenApi = ReturnType<typeof createDocument>;
@@ -64,6 +64,12 @@ const SECURITY_SCHEMES = {
     description:
       'HTTP Message Signature (RFC 9421) with the Ed25519 key of the agent, label `agent`; also send content-digest and ' +
       'signature-input, which covers "@method", "@path" and "content-digest" with the parameters created, keyid, nonce, alg',
+  },
+  sessionToken: {
+    type: 'http',
+    scheme: 'bearer',
+    description:
+      'The run-scoped token of a session, from its prompt. Only for its own run, until its step ends. Signature: HMAC',
   },
 } as const;
 type SecurityScheme = keyof typeof SECURITY_SCHEMES;
@@ -165,9 +171,10 @@ function describedParams(path: string, params: z.ZodObject): z.ZodObject {
   return z.object(Object.fromEntries(described));
 }
 
-function descriptionOf({ description, right, peopleOnly, query }: RouteDefinition): string {
+function descriptionOf({ description, right, path, peopleOnly, query }: RouteDefinition): string {
   const parts = [description];
   if (right === 'public') parts.push('Public: needs no credential.');
+  else if (right === 'signed' && isOfSession(path)) parts.push('For sessions, with their run-scoped token.');
   else if (right === 'signed') parts.push('The sender signs the body.');
   else {
     const roles = ROLES.filter((role) => may(role, right));
@@ -183,6 +190,7 @@ function securityOf({ right, path }: RouteDefinition): SecurityScheme[] {
   if (right !== 'signed') return ['apiKey', 'token'];
   if (path.startsWith('/slack/')) return ['slackSignature'];
   if (path.startsWith('/api/v1/agent/')) return ['agentSignature'];
+  if (isOfSession(path)) return ['sessionToken'];
   return [path.startsWith('/webhooks/github/') ? 'githubSignature' : 'webhookSignature'];
 }
 

@@ -1,6 +1,7 @@
 import type { ZodOpenApiResponseObject, ZodOpenApiResponsesObject } from 'zod-openapi';
 import type { RouteDefinition } from '../../lambdas/api/contract/route.ts';
 import { ProblemDetails } from '../../lambdas/api/contract/schemas.ts';
+import { isOfSession } from './openapi-areas.ts';
 
 type Code = (typeof ProblemDetails)['shape']['code']['_output'];
 
@@ -99,13 +100,14 @@ export const PROBLEM_RESPONSES = {
 } satisfies Record<string, ZodOpenApiResponseObject>;
 
 /** Which of them a route can return follows from what it accepts. */
-export function problemsOf({ right, method, params, query, body }: RouteDefinition): ZodOpenApiResponsesObject {
+export function problemsOf({ right, path, method, params, query, body }: RouteDefinition): ZodOpenApiResponsesObject {
   const isKeyed = right !== 'public' && right !== 'signed';
-  const changes = isKeyed && method !== 'GET';
+  const isSession = right === 'signed' && isOfSession(path);
+  const changes = (isKeyed || isSession) && method !== 'GET';
   const possible: [status: string, name: keyof typeof PROBLEM_RESPONSES, is: boolean][] = [
     ['400', 'BadRequest', Boolean(params || query || body)],
     ['401', 'Unauthorized', right !== 'public'],
-    ['403', 'Forbidden', isKeyed],
+    ['403', 'Forbidden', isKeyed || isSession],
     ['404', 'NotFound', Boolean(params)],
     ['409', 'Conflict', changes || right === 'signed'],
     ['413', 'TooLarge', isKeyed || Boolean(body)],

@@ -109,6 +109,7 @@ describe.each(allRoutes)('$name', ({ name, route: { method, path, right, query, 
   it('names the credentials that it accepts', () => {
     const schemes = described.security.map((each) => Object.keys(each)[0]);
     if (right === 'public') expect(schemes).toEqual([]);
+    else if (right === 'signed' && path.startsWith('/api/v1/runs/')) expect(schemes).toEqual(['sessionToken']);
     else if (right === 'signed') expect(schemes).toEqual([expect.stringContaining('Signature')]);
     else expect(schemes).toEqual(['apiKey', 'token']);
   });

@@ -57,6 +57,7 @@ const OPEN_TO: Record<string, Role[]> = {
   simulateWorkflow: OPERATOR,
   startRun: OPERATOR,
   startExecution: OPERATOR,
+  proposeAction: OPERATOR,
   applyPlan: OPERATOR,
   runAutomation: OPERATOR,
   rerunRun: OPERATOR,

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DynamoAcceptedRuns } from '../../lambdas/evidence/accepted-runs/dynamo-accepted-runs.ts';
 import type { AcceptedRows } from '../../lambdas/evidence/accepted-runs/write-accepted-list.ts';
-import { newRun } from '../../lambdas/intake/new-run.ts';
 import { sha256Hex } from '../../lambdas/run/canonical-json.ts';
 import { DynamoRunStore } from '../../lambdas/run/dynamo/dynamo-run-store.ts';
 import { RunDraft } from '../../lambdas/run/run-draft.ts';
 import type { RunStore } from '../../lambdas/run/run-store.ts';
+import { newRun } from '../../lambdas/run-changes/new-run.ts';
 import { openRunTable } from '../contracts/run-table.ts';
 import { allOf } from '../fakes/all-of.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';

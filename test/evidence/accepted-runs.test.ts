@@ -9,9 +9,9 @@ import { signClaim } from '../../lambdas/evidence/signing/dsse.ts';
 import { auditEvidence } from '../../lambdas/evidence/verify/audit-evidence.ts';
 import { trustedKey } from '../../lambdas/evidence/verify/trusted-keys.ts';
 import type { HeldFiles } from '../../lambdas/evidence/verify/verify-daily-log.ts';
-import { newRun } from '../../lambdas/intake/new-run.ts';
 import { sha256Hex } from '../../lambdas/run/canonical-json.ts';
 import { RunDraft } from '../../lambdas/run/run-draft.ts';
+import { newRun } from '../../lambdas/run-changes/new-run.ts';
 import { crashesAt } from '../fakes/passage.ts';
 import { LoggedDays } from './logged-days.ts';
 

@@ -233,6 +233,7 @@ describe.each(STAGES)('in stage %s', (stage) => {
       purposes[name] = [...new Set([...(purposes[name] ?? []), ...secrets])].sort();
     }
     expect(purposes).toEqual({
+      ApiControlRole: ['SessionTokensSessionSecret'],
       IntakeGenericRole: ['WebhookSecrets'],
       IntakeGithubRole: ['WebhookSecrets'],
       IntakeServicenowRole: ['WebhookSecrets'],

@@ -38,6 +38,7 @@ describe.each(STAGES)('in stage %s', (stage) => {
     const open = routes.filter(({ authorizerId }) => authorizerId === undefined);
     expect(open.map((route) => route.routeKey).toSorted()).toEqual([
       'GET /.well-known/countersign-keys.json',
+      'GET /api/v1/runs/{id}/actions/{actionId}',
       'GET /api/v1/sign-in',
       'GET /docs',
       'GET /docs/{file}',
@@ -51,6 +52,7 @@ describe.each(STAGES)('in stage %s', (stage) => {
       'POST /api/v1/agent/{id}/drain',
       'POST /api/v1/agent/{id}/output',
       'POST /api/v1/agent/{id}/unregister',
+      'POST /api/v1/runs/{id}/actions',
       'POST /slack/commands',
       'POST /slack/events',
       'POST /slack/interactivity',

@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { equalInConstantTime, isSigned } from '../../lambdas/intake/signature.ts';
+import { equalInConstantTime } from '../../lambdas/entry/constant-time.ts';
+import { isSigned } from '../../lambdas/intake/signature.ts';
 
 describe('equality in constant time', () => {
   it.each([

@@ -165,6 +165,11 @@ async function as(key: string, method: string, path: string, body?: unknown, hea
 
 /** Over the API, by a schedule, by a webhook of an own source, from a plan, and again from an earlier run. */
 async function runsThatPeopleStart(): Promise<void> {
+  // A session whose token nobody signed.
+  await host.request('POST', `/api/v1/runs/run_${'0'.repeat(32)}/actions`, {
+    headers: { authorization: 'Bearer cst_e30.forged', 'idempotency-key': 'one' },
+    body: JSON.stringify({ tool: 'github.labels.add', input: {} }),
+  });
   const own = (method: string, path: string, body?: unknown, headers?: Record<string, string>) =>
     as(ACME_KEY, method, path, body, headers);
   const label =

@@ -3,10 +3,10 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { DynamoAgentRegistry } from '../../agents/dynamo-agent-registry.ts';
 import { readEnvironment } from '../../entry/environment.ts';
 import { httpHandler } from '../../entry/http.ts';
+import { stageSecret } from '../../entry/secrets-stage-secret.ts';
 import { systemClock, systemIds } from '../../entry/system.ts';
 import { DynamoDefinitions } from '../../pipeline/dynamo-definitions.ts';
 import { ApiEnvironment } from '../environment.ts';
-import { cursorSecret } from '../paging/secrets-cursor-secret.ts';
 import { handleAgents } from './agents.ts';
 import { DynamoAgentChanges } from './dynamo-agent-changes.ts';
 
@@ -17,7 +17,7 @@ const api = {
   agents: new DynamoAgentRegistry(dynamo, RUN_TABLE),
   changes: new DynamoAgentChanges(dynamo, RUN_TABLE),
   definitions: new DynamoDefinitions(dynamo, RUN_TABLE),
-  cursorSecret: cursorSecret(CURSOR_SECRET_ARN),
+  cursorSecret: stageSecret(CURSOR_SECRET_ARN),
   clock: systemClock,
   ids: systemIds,
   newSecret: () => randomBytes(32).toString('base64url'),

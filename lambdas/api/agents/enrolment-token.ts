@@ -1,5 +1,5 @@
 import type { CommandEnvironment } from '../../agents/agent.ts';
-import { equalInConstantTime } from '../../intake/signature.ts';
+import { equalInConstantTime } from '../../entry/constant-time.ts';
 import { sha256Hex } from '../../run/canonical-json.ts';
 
 /**

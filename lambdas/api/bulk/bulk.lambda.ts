@@ -1,10 +1,10 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { readEnvironment } from '../../entry/environment.ts';
 import { httpHandler } from '../../entry/http.ts';
+import { stageSecret } from '../../entry/secrets-stage-secret.ts';
 import { wireStarter } from '../../intake/starter.wiring.ts';
 import { wireRunChanger } from '../../run-changes/run-changer.wiring.ts';
 import { BulkEnvironment } from '../environment.ts';
-import { cursorSecret } from '../paging/secrets-cursor-secret.ts';
 import { handleBulk } from './bulk.ts';
 import { DynamoBulkJobs } from './dynamo-bulk-jobs.ts';
 
@@ -21,7 +21,7 @@ const ports = {
   batchRuns: BATCH_RUNS,
   starter,
   jobs: new DynamoBulkJobs(new DynamoDBClient(), environment.RUN_TABLE),
-  cursorSecret: cursorSecret(environment.CURSOR_SECRET_ARN),
+  cursorSecret: stageSecret(environment.CURSOR_SECRET_ARN),
 };
 
 export const handler = httpHandler((event) => handleBulk(ports, event));

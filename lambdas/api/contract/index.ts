@@ -1,4 +1,5 @@
 import { accessRoutes, liveRoutes, signInRoutes } from './access.ts';
+import { actionRoutes, directActionRoutes, sessionRoutes } from './actions.ts';
 import { agentEnrolRoutes, agentRoutes, agentWorkRoutes, enrolmentTokenRoutes, profileRoutes } from './agents.ts';
 import { approvalRoutes } from './approvals.ts';
 import { automationRoutes } from './automations.ts';
@@ -43,10 +44,10 @@ export const CONTRACT = {
   slackEvents: slackEventRoutes,
   agentEnrol: agentEnrolRoutes,
   agentWork: agentWorkRoutes,
-  runs: { ...runRoutes, ...outputRoutes, ...executionReadRoutes },
+  runs: { ...runRoutes, ...outputRoutes, ...actionRoutes, ...executionReadRoutes },
   bulk: bulkRoutes,
-  control: { ...controlRoutes, ...caseRoutes, ...executionControlRoutes, ...outboxRoutes },
-  start: { ...startRoutes, ...executionStartRoutes },
+  control: { ...controlRoutes, ...caseRoutes, ...sessionRoutes, ...executionControlRoutes, ...outboxRoutes },
+  start: { ...startRoutes, ...directActionRoutes, ...executionStartRoutes },
   approvals: { ...approvalRoutes, ...executionApprovalRoutes },
   definitions: {
     ...workflowRoutes,

@@ -5,7 +5,10 @@ import type { Right } from '../../people/rights.ts';
 export interface RouteDefinition {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   path: `/${string}`;
-  /** The right that the caller's role must have. `public`: no API key. `signed`: no API key, the sender signs the body. */
+  /**
+   * The right that the caller's role must have. `public`: no API key. `signed`: no API key, the sender signs the body or has
+   * the token of a session; the function verifies it.
+   */
   right: Right | 'public' | 'signed';
   /** Only for people: a key of a machine is refused. */
   peopleOnly?: true;

@@ -5,6 +5,7 @@ import type { CommitEvent } from '../../run/events/events.ts';
 import type { By } from '../../run/events/run-events.ts';
 import type { CommandRecord, Cost, Reversal, TouchedState } from '../../run/receipt.ts';
 import { RESOLVED_AS, RunStatus, TRIGGER_SOURCES, WRITE_FINDINGS } from '../../run/run.ts';
+import type { SessionFacts } from '../../run/session.ts';
 import type { Awaited, Governed } from '../../run/step.ts';
 import { VALIDATION_MODES } from '../../run/validation-mode.ts';
 
@@ -41,6 +42,14 @@ export const RunRequest = z.object({
     .optional()
     .meta({ description: 'Approvals in addition to those of the workflow' }),
   profile: z.string().optional().meta({ description: 'The only profile with which its commands may run' }),
+  action: z
+    .object({
+      tool: z.string(),
+      inputHash: z.string(),
+      of: z.object({ runId: z.string(), step: z.string() }).optional(),
+    })
+    .optional()
+    .meta({ description: 'The run makes this one call, which a session (`of`), a person or a program proposed' }),
 });
 
 const RunTrigger = z.object({ source: z.enum(TRIGGER_SOURCES), event: z.string(), key: z.string() });
@@ -117,6 +126,7 @@ const stepFacts = {
     .object({ count: z.int(), agents: z.array(z.string()) })
     .optional()
     .meta({ description: 'Assignments that no agent acknowledged' }),
+  session: json<SessionFacts>('The session that the step started, and the ids of its actions').optional(),
 };
 const input = json('The input of the tool');
 const prepared = { input, receiptKey: z.string() };
@@ -140,7 +150,9 @@ export const Step = z.discriminatedUnion('status', [
   }),
   inStatus('waiting_approval', { approvalId: z.string(), expiresAt: Timestamp, input: input.optional() }),
   inStatus('ready', { input, by }),
-  inStatus('waiting_external', { awaits: json<Awaited>('A time, or a signal until a time') }),
+  inStatus('waiting_external', {
+    awaits: json<Awaited>('A time, a signal until a time, or the completion of its session'),
+  }),
   inStatus('succeeded', {
     ...ended,
     output,

@@ -2,12 +2,12 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { DynamoAgentRegistry } from '../../agents/dynamo-agent-registry.ts';
 import { readEnvironment } from '../../entry/environment.ts';
 import { httpHandler } from '../../entry/http.ts';
+import { stageSecret } from '../../entry/secrets-stage-secret.ts';
 import { systemClock, systemIds } from '../../entry/system.ts';
 import { DynamoDefinitions } from '../../pipeline/dynamo-definitions.ts';
 import { DynamoScheduleStore } from '../../schedules/dynamo-schedule-store.ts';
 import { wireExpressions } from '../../workflow/expressions/expressions.wiring.ts';
 import { DefinitionsEnvironment } from '../environment.ts';
-import { cursorSecret } from '../paging/secrets-cursor-secret.ts';
 import { handleDefinitions } from './definitions.ts';
 
 const environment = readEnvironment(DefinitionsEnvironment);
@@ -17,7 +17,7 @@ const api = {
   definitions: new DynamoDefinitions(dynamo, environment.RUN_TABLE),
   agents: new DynamoAgentRegistry(dynamo, environment.RUN_TABLE),
   schedules: new DynamoScheduleStore(dynamo, environment.RUN_TABLE),
-  cursorSecret: cursorSecret(environment.CURSOR_SECRET_ARN),
+  cursorSecret: stageSecret(environment.CURSOR_SECRET_ARN),
   clock: systemClock,
   ids: systemIds,
   peopleRules: {

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
+import { equalInConstantTime } from '../../entry/constant-time.ts';
 import { Problem } from '../../entry/http.ts';
-import { equalInConstantTime } from '../../intake/signature.ts';
 import type { Page } from '../../run/run-store.ts';
 import { cutToFit } from '../response-size.ts';
 

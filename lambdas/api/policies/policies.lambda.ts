@@ -3,6 +3,7 @@ import { S3Client } from '@aws-sdk/client-s3';
 import { toolNames } from '../../connectors/registry.ts';
 import { readEnvironment } from '../../entry/environment.ts';
 import { httpHandler } from '../../entry/http.ts';
+import { stageSecret } from '../../entry/secrets-stage-secret.ts';
 import { systemClock, systemIds, systemLog, systemPause } from '../../entry/system.ts';
 import { S3EvidenceStore } from '../../evidence/s3-evidence-store.ts';
 import { DynamoDefinitions } from '../../pipeline/dynamo-definitions.ts';
@@ -11,7 +12,6 @@ import { wirePolicy, wirePolicyEngines } from '../../policy/policy.wiring.ts';
 import { readShippedPolicies } from '../../policy/shipped-policies.ts';
 import { DynamoRunStore } from '../../run/dynamo/dynamo-run-store.ts';
 import { PoliciesEnvironment } from '../environment.ts';
-import { cursorSecret } from '../paging/secrets-cursor-secret.ts';
 import { handlePolicies, type PoliciesPorts } from './policies.ts';
 
 const environment = readEnvironment(PoliciesEnvironment);
@@ -36,7 +36,7 @@ const api: PoliciesPorts = {
   }),
   // A recorded decision can name a tool that has been removed since.
   policyOf: (policies) => wirePolicy({ policies: async () => policies }, { isTool: () => true, engines }),
-  cursorSecret: cursorSecret(environment.CURSOR_SECRET_ARN),
+  cursorSecret: stageSecret(environment.CURSOR_SECRET_ARN),
 };
 
 export const handler = httpHandler((event) => handlePolicies(api, event));

@@ -1,8 +1,18 @@
+import { readEnvironment } from '../../entry/environment.ts';
 import { httpHandler } from '../../entry/http.ts';
+import { stageSecret } from '../../entry/secrets-stage-secret.ts';
 import { systemIds } from '../../entry/system.ts';
 import { wireRunChanger } from '../../run-changes/run-changer.wiring.ts';
+import { systemMetrics } from '../../telemetry/system-metrics.ts';
+import { ControlEnvironment } from '../environment.ts';
 import { handleControl } from './control.ts';
 
-const ports = { ...wireRunChanger(), ids: systemIds };
+const environment = readEnvironment(ControlEnvironment);
+const ports = {
+  ...wireRunChanger(environment),
+  ids: systemIds,
+  sessionSecret: stageSecret(environment.SESSION_SECRET_ARN),
+  metrics: systemMetrics(environment.STAGE),
+};
 
 export const handler = httpHandler((event) => handleControl(ports, event));

@@ -10,7 +10,9 @@ import { type Command, controlRun } from '../../run-changes/control-run.ts';
 import { type Resolving, resolveRun } from '../../run-changes/resolve-run.ts';
 import { rollBackEndedRun } from '../../run-changes/rollback-ended-run.ts';
 import type { RunChanger } from '../../run-changes/run-changer.ts';
+import { type SessionPorts, sessionHandlers } from '../actions/sessions.ts';
 import type { Caller } from '../authorizer/caller.ts';
+import { sessionRoutes } from '../contract/actions.ts';
 import { executionControlRoutes } from '../contract/executions.ts';
 import { outboxRoutes } from '../contract/operations.ts';
 import { caseRoutes, controlRoutes, type RunSummary } from '../contract/runs.ts';
@@ -19,14 +21,14 @@ import { router } from '../router.ts';
 import { runSummary } from './run-views.ts';
 
 /** Changes runs. `ids` names the run that undoes the writes of an ended run. */
-export interface ControlPorts extends RunChanger {
+export interface ControlPorts extends SessionPorts {
   definitions: RunChanger['definitions'] & Pick<Definitions, 'people'>;
   ids: Ids;
 }
 
-const routes = { ...controlRoutes, ...caseRoutes, ...executionControlRoutes, ...outboxRoutes };
+const routes = { ...controlRoutes, ...caseRoutes, ...sessionRoutes, ...executionControlRoutes, ...outboxRoutes };
 
-/** One function changes runs and resends outbox entries: it has the permissions for both. */
+/** One function changes runs, for people and for sessions, and resends outbox entries: it has the permissions for all. */
 export const handleControl = router<ControlPorts, typeof routes>(routes, {
   cancelRun: command((body: { reason?: string }) => ({ kind: 'cancel', ...body })),
   pauseRun: command((body: { reason?: string }) => ({ kind: 'pause', ...body })),
@@ -52,6 +54,7 @@ export const handleControl = router<ControlPorts, typeof routes>(routes, {
     acceptBrokenRules(ports, target, body, person),
   ),
   resolveRun: change((ports, target, body: Resolving, { person }) => resolveRun(ports, target, body, person)),
+  ...sessionHandlers,
   ...outboxHandlers,
 });
 

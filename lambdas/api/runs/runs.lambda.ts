@@ -4,12 +4,12 @@ import { DynamoOutputStore } from '../../agents/dynamo-output-store.ts';
 import { S3OutputArchive } from '../../agents/s3-output-archive.ts';
 import { readEnvironment } from '../../entry/environment.ts';
 import { httpHandler } from '../../entry/http.ts';
+import { stageSecret } from '../../entry/secrets-stage-secret.ts';
 import { systemClock, systemPause } from '../../entry/system.ts';
 import { CachedDefinitions } from '../../pipeline/cached-definitions.ts';
 import { DynamoDefinitions } from '../../pipeline/dynamo-definitions.ts';
 import { DynamoRunStore } from '../../run/dynamo/dynamo-run-store.ts';
 import { RunsEnvironment } from '../environment.ts';
-import { cursorSecret } from '../paging/secrets-cursor-secret.ts';
 import { handleRuns } from './runs.ts';
 
 const environment = readEnvironment(RunsEnvironment);
@@ -21,7 +21,7 @@ const api = {
   output: new DynamoOutputStore(dynamo, environment.RUN_TABLE, systemClock),
   archive: new S3OutputArchive(new S3Client(), environment.EXPORT_BUCKET),
   clock: systemClock,
-  cursorSecret: cursorSecret(environment.CURSOR_SECRET_ARN),
+  cursorSecret: stageSecret(environment.CURSOR_SECRET_ARN),
 };
 
 export const handler = httpHandler((event) => handleRuns(api, event));

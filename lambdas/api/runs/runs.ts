@@ -5,7 +5,11 @@ import type { Commit } from '../../run/commit.ts';
 import type { RunStore } from '../../run/run-store.ts';
 import { SESSION_STATE } from '../../run/session-state.ts';
 import { receiptKeyOf } from '../../run/step.ts';
+import { workflowOfRun } from '../../workflow/action-workflow.ts';
 import { withRequestedMode } from '../../workflow/requested-mode.ts';
+import { actionView } from '../actions/action-view.ts';
+import { actionsOfRun, mustLoadAction } from '../actions/list-actions.ts';
+import { actionRoutes } from '../contract/actions.ts';
 import { executionReadRoutes } from '../contract/executions.ts';
 import { outputRoutes, runRoutes } from '../contract/runs.ts';
 import { PAGE_MAX } from '../contract/schemas.ts';
@@ -35,7 +39,7 @@ export interface RunsPorts extends Paged, OutputPorts {
   definitions: Pick<Definitions, 'workflow'>;
 }
 
-const routes = { ...runRoutes, ...outputRoutes, ...executionReadRoutes };
+const routes = { ...runRoutes, ...outputRoutes, ...actionRoutes, ...executionReadRoutes };
 
 export const handleRuns = router<RunsPorts, typeof routes>(routes, {
   async listRuns(ports, { caller: { tenant }, query: { limit, cursor, counts, ...query } }) {
@@ -89,6 +93,17 @@ export const handleRuns = router<RunsPorts, typeof routes>(routes, {
     return { status: 200, body: { steps, receipts, approvals, nextCursor } };
   },
 
+  async listRunActions(ports, { caller: { tenant }, params, query }) {
+    const loaded = await mustLoad(ports, tenant, params.id);
+    const list = `${tenant}/runs/${loaded.run.runId}/actions`;
+    const { items, nextCursor } = await readPage(ports, list, query, (place) => actionsOfRun(ports, loaded, place));
+    return { status: 200, body: { actions: items, nextCursor } };
+  },
+
+  async getAction(ports, { caller: { tenant }, params }) {
+    return { status: 200, body: actionView(await mustLoadAction(ports, tenant, params.id)) };
+  },
+
   async getStepOutput(ports, { caller: { tenant }, params, query }) {
     const loaded = await mustLoad(ports, tenant, params.id);
     return { status: 200, body: await stepOutput(ports, loaded, { step: params.index, ...query }) };
@@ -123,9 +138,9 @@ export const handleRuns = router<RunsPorts, typeof routes>(routes, {
 });
 
 async function loadWithSteps(ports: RunsPorts, tenant: string, runId: string) {
-  const { run, steps: rows } = await mustLoad(ports, tenant, runId);
+  const { run, trigger, steps: rows } = await mustLoad(ports, tenant, runId);
   const [workflow, commits] = await Promise.all([
-    ports.definitions.workflow(tenant, run.workflow.name, run.workflow.version),
+    workflowOfRun(ports.definitions, run, trigger),
     ports.runs.listCommits(tenant, run.runId, { after: 0, limit: PAGE_MAX }),
   ]);
   // A run that undoes the writes of another run performs no step of its workflow.

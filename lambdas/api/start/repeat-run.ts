@@ -123,6 +123,10 @@ async function endedRun({ runs }: Repeater, tenant: string, runId: string): Prom
     const detail = `this run rolls back ${loaded.run.rollbackOf.runId}; rerun or replay that run instead`;
     throw new Problem(409, 'RUN_INVALID_TRANSITION', detail);
   }
+  if (loaded.trigger.action) {
+    const detail = 'this run makes one call that was proposed from outside; propose it again instead';
+    throw new Problem(409, 'RUN_INVALID_TRANSITION', detail);
+  }
   if (loaded.triggerIsLost) throw new Problem(409, 'CONTEXT_MISSING', 'the trigger of the run is no longer stored');
   return loaded;
 }

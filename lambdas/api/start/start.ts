@@ -3,7 +3,9 @@ import { type Given, requestedTrigger } from '../../intake/requested-trigger.ts'
 import { automationOfWorkflow, type Starter, startableAutomation } from '../../intake/start-automation.ts';
 import { deliveryKey, type StartedRun } from '../../run/idempotency.ts';
 import type { RunStore } from '../../run/run-store.ts';
+import { proposeDirect } from '../actions/propose-direct.ts';
 import type { Caller } from '../authorizer/caller.ts';
+import { directActionRoutes } from '../contract/actions.ts';
 import { executionStartRoutes } from '../contract/executions.ts';
 import { startRoutes } from '../contract/start.ts';
 import { runbookOf } from '../executions/start-execution.ts';
@@ -16,7 +18,7 @@ export interface StartPorts extends Starter {
   runs: Pick<RunStore, 'ingest' | 'idempotencyRecord' | 'load' | 'receipts' | 'runIdsStartingWith' | 'listRuns'>;
 }
 
-const routes = { ...startRoutes, ...executionStartRoutes };
+const routes = { ...startRoutes, ...directActionRoutes, ...executionStartRoutes };
 
 export const handleStart = router<StartPorts, typeof routes>(routes, {
   startRun: (ports, { caller, headers, body }) =>
@@ -32,6 +34,8 @@ export const handleStart = router<StartPorts, typeof routes>(routes, {
       return { automation, ...requestedBy(caller, 'manual', name, body) };
     });
   },
+
+  proposeAction: (ports, { caller, headers, body }) => proposeDirect(ports, caller, requestIdOf(headers), body),
 
   async startExecution(ports, { caller, headers, body }) {
     const asked = request(caller, headers, ['startExecution', body]);

@@ -19,6 +19,13 @@ export const EvidenceRun = z.strictObject({
       slot: Time.optional(),
       validationMode: z.string().optional(),
       profile: z.string().optional(),
+      action: z
+        .strictObject({
+          tool: z.string(),
+          inputHash: Sha256,
+          of: z.strictObject({ runId: z.string(), step: z.string() }).optional(),
+        })
+        .optional(),
     })
     .optional(),
   requester: z.strictObject({ person: z.string().optional(), identityHash: Sha256.optional() }).optional(),
@@ -94,7 +101,7 @@ export function describeRun(run: TerminalRun): EvidenceRun {
   };
 }
 
-const describeRequest = ({ actor, rerunOf, replay, planHash, slot, validationMode, profile }: RunRequest) => ({
+const describeRequest = ({ actor, rerunOf, replay, planHash, slot, validationMode, profile, action }: RunRequest) => ({
   actor,
   rerunOf,
   replay: replay && { of: replay.of, from: replay.from, root: replay.root },
@@ -102,6 +109,11 @@ const describeRequest = ({ actor, rerunOf, replay, planHash, slot, validationMod
   slot,
   validationMode,
   profile,
+  action: action && {
+    tool: action.tool,
+    inputHash: action.inputHash,
+    of: action.of && { runId: action.of.runId, step: action.of.step },
+  },
 });
 
 export function describeTrigger({ source, event, receivedAt, payload }: Trigger): EvidenceTrigger {

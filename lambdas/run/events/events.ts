@@ -4,6 +4,7 @@ import { APPROVAL_EVENTS } from './approval-events.ts';
 import type { EventKind } from './event-kind.ts';
 import { POLICY_EVENTS } from './policy-events.ts';
 import { RUN_EVENTS } from './run-events.ts';
+import { SESSION_EVENTS } from './session-events.ts';
 import { STEP_EVENTS } from './step-events.ts';
 import { WRITE_EVENTS } from './write-events.ts';
 
@@ -12,6 +13,7 @@ export const EVENT_KINDS = {
   ...RUN_EVENTS,
   ...STEP_EVENTS,
   ...AGENT_EVENTS,
+  ...SESSION_EVENTS,
   ...WRITE_EVENTS,
   ...POLICY_EVENTS,
   ...APPROVAL_EVENTS,

@@ -105,8 +105,17 @@ export const RUN_EVENTS = {
       slot: Time.optional(),
       validationMode: Id.optional(),
       profile: Id.optional(),
+      action: z
+        .strictObject({
+          tool: Id,
+          inputHash: Hash,
+          of: z.strictObject({ runId: Id, step: Id }).optional(),
+        })
+        .optional(),
     }),
-    text: ({ actor, rerunOf, replay, planHash, slot }, time) => {
+    text: ({ actor, rerunOf, replay, planHash, slot, action }, time) => {
+      if (action)
+        return `${actor} proposed ${action.tool}${action.of ? ` in ${action.of.step} of ${action.of.runId}` : ''}`;
       if (replay) return `${actor} requested a replay of ${replay.of} from ${replay.from}`;
       if (rerunOf !== undefined) return `${actor} requested a rerun of ${rerunOf}`;
       if (planHash !== undefined) return `${actor} applied the plan ${planHash}`;

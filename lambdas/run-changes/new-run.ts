@@ -2,7 +2,7 @@ import { type Automation, destinationsOf, termsOf } from '../pipeline/automation
 import { type Commit, genesisHash, sealCommit } from '../run/commit.ts';
 import { later } from '../run/lease.ts';
 import { type ActiveRun, RUN_DEADLINE_MS, RUN_SCHEMA_VERSION, type RunRequest, type Trigger } from '../run/run.ts';
-import { PICK_UP_WITHIN_MS } from '../run-changes/next-wake.ts';
+import { PICK_UP_WITHIN_MS } from './next-wake.ts';
 
 /** The parts of an automation that a run needs. */
 export type StartedAutomation = Pick<Automation, 'name' | 'workspace' | 'workflow' | 'inputs' | 'author'> &

@@ -1,0 +1,33 @@
+import { Problem } from '../../entry/http.ts';
+import type { RunChanger } from '../../run-changes/run-changer.ts';
+import { type ActionProposer, proposeAction } from '../../run-changes/session/propose-action.ts';
+import type { sessionRoutes } from '../contract/actions.ts';
+import type { Handlers } from '../router.ts';
+import { requestIdOf } from '../start/idempotency-key.ts';
+import { actionView } from './action-view.ts';
+import { authenticateSession, type SessionAuthenticator } from './authenticate-session.ts';
+import { mustLoadAction } from './list-actions.ts';
+
+export type SessionPorts = RunChanger & ActionProposer & SessionAuthenticator;
+
+/** What sessions do: they propose actions and read their outcome. */
+export const sessionHandlers: Handlers<SessionPorts, typeof sessionRoutes> = {
+  async proposeSessionAction(ports, { headers, params, body }) {
+    const session = await authenticateSession(ports, headers, params.id);
+    const key = requestIdOf(headers);
+    if (key === undefined) {
+      throw new Problem(
+        400,
+        'BAD_REQUEST',
+        'send the header Idempotency-Key, so that a repeated request starts nothing',
+      );
+    }
+    const { isNew, action } = await proposeAction(ports, session, { ...body, key });
+    return { status: isNew ? 201 : 200, body: actionView(action) };
+  },
+
+  async getSessionAction(ports, { headers, params: { id, actionId } }) {
+    const session = await authenticateSession(ports, headers, id);
+    return { status: 200, body: actionView(await mustLoadAction(ports, session.tenant, actionId, session)) };
+  },
+};

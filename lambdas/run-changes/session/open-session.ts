@@ -1,0 +1,21 @@
+import { CountersignError } from '../../run/errors.ts';
+import { hasOpenSession, type OpenSessionStep } from '../../run/session.ts';
+import type { RunState } from '../run-changer.ts';
+
+/** The session that a token names. */
+export interface SessionTarget {
+  tenant: string;
+  runId: string;
+  stepIndex: number;
+}
+
+/** The step of an open session. Throws SESSION_CLOSED after its end, and SESSION_STARTING before it is recorded. */
+export function openSession({ run, steps }: RunState, { stepIndex }: SessionTarget, at: string): OpenSessionStep {
+  const step = steps.get(stepIndex);
+  if (hasOpenSession(step) && step.awaits.until > at && !run.stopRequest) return step;
+  if (step?.status === 'running' || step?.status === 'failed_retryable') {
+    throw new CountersignError('SESSION_STARTING', 'the session is being started; try again in a few seconds');
+  }
+  const why = run.stopRequest ? 'the run is being stopped' : 'its step has ended, or its time is over';
+  throw new CountersignError('SESSION_CLOSED', `the session is closed: ${why}; stop working on it`);
+}

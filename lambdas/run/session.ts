@@ -1,0 +1,60 @@
+import type { Step, WaitingExternalStep } from './step.ts';
+
+/** One tool that a session may propose calls of, and the input that it cannot change. */
+export interface AllowedAction {
+  tool: string;
+  with?: Record<string, unknown>;
+}
+
+/** The session of a step. It stays on the row of the step after its end. */
+export interface SessionFacts {
+  /** The configuration that says where it runs. `session:NAME` is a maker of what it proposes. */
+  configuration: string;
+  /** Its id at the provider. */
+  sessionId: string;
+  /** What the session reports its end with. */
+  completionId: string;
+  startedAt: string;
+  /** Its last sign of life: a heartbeat, an action, a message of the provider. */
+  seenAt: string;
+  actionsAllowed: AllowedAction[];
+  actionsMax: number;
+  /** The runs of its actions, in their order. */
+  actions: string[];
+  /** Calls that were refused. After `REFUSALS_RECORDED_MAX`, further ones are only counted as a metric. */
+  refused: number;
+  completion?: SessionCompletion;
+}
+
+/** What the session reported. The same completion again changes nothing. */
+export interface SessionCompletion {
+  hash: string;
+  outcome: SessionOutcome;
+  at: string;
+}
+
+export const SESSION_OUTCOMES = ['succeeded', 'failed', 'needs_human'] as const;
+export type SessionOutcome = (typeof SESSION_OUTCOMES)[number];
+
+/** Without a sign of life for this time, the session counts as lost. */
+export const SESSION_SILENT_MS = 30 * 60_000;
+/** A sign of life is stored if the last stored one is older: each is a commit. */
+export const SEEN_STORED_EVERY_MS = 5 * 60_000;
+/** By default, and at most: the steps of a run keep the ids of all actions. */
+export const ACTIONS_DEFAULT = 20;
+export const ACTIONS_MAX = 100;
+/** A session that is refused again and again must not make the history of its run endless. */
+export const REFUSALS_RECORDED_MAX = 20;
+
+export type OpenSessionStep = WaitingExternalStep & {
+  awaits: Extract<WaitingExternalStep['awaits'], { kind: 'session' }>;
+  session: SessionFacts;
+};
+
+/** The session may act and complete. */
+export const hasOpenSession = (step: Step | undefined): step is OpenSessionStep =>
+  step?.status === 'waiting_external' && step.awaits.kind === 'session' && step.session !== undefined;
+
+/** The name under which a session acts. No person can have such an id. */
+export const sessionActor = ({ configuration }: Pick<SessionFacts, 'configuration'>): string =>
+  `session:${configuration}`;
