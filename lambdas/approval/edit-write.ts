@@ -1,7 +1,15 @@
 import { findOperation } from '../connectors/registry.ts';
 import type { Person } from '../people/people.ts';
 import { stricter } from '../policy/approval-requirement.ts';
-import { type ApprovalRequirement, groundsOf, type Policy, type PolicyDecision, whyOf } from '../policy/policy.ts';
+import { ALWAYS_TWO, alwaysNeedsTwo } from '../policy/gates.ts';
+import {
+  type ApprovalRequirement,
+  groundsOf,
+  type Policy,
+  type PolicyDecision,
+  type ProposedAction,
+  whyOf,
+} from '../policy/policy.ts';
 import { differenceFromPlan } from '../proposal/check-plan.ts';
 import {
   type DecidedCall,
@@ -90,7 +98,7 @@ function changeApproval(
     actionHash: approvedTogether(actionHash, phase),
     grounds: groundsOf(decision),
     after: proposal.after,
-    requirement: requirementAfterEdit(approval, decision),
+    requirement: requirementAfterEdit(approval, decision, action),
     makers: action.makers,
     votes: [],
     edits: [...approval.edits, { person, via, at, changes, previousHash: approval.actionHash }],
@@ -98,9 +106,14 @@ function changeApproval(
 }
 
 /** An edit may require more than before, never less. Operators may approve the retry of a write, not another write. */
-function requirementAfterEdit({ requirement }: Approval, decision: PolicyDecision): ApprovalRequirement {
+function requirementAfterEdit(
+  { requirement }: Approval,
+  decision: PolicyDecision,
+  action: ProposedAction,
+): ApprovalRequirement {
   const { operators: _retryOnly, ...asked } = requirement;
-  return decision.verdict === 'needs_approval' ? stricter(asked, decision.requirement) : asked;
+  const due = decision.verdict === 'needs_approval' ? stricter(asked, decision.requirement) : asked;
+  return alwaysNeedsTwo(action) ? stricter(due, ALWAYS_TWO) : due;
 }
 
 /**

@@ -10,6 +10,9 @@ import type { ApprovalRequirement, PolicyDecision, ProposedAction } from './poli
 /** Regardless of policy, two people must approve a destructive write or one with high blast radius. */
 export const ALWAYS_TWO: ApprovalRequirement = { tier: 'high', quorum: 2, groups: [] };
 
+export const alwaysNeedsTwo = ({ effect, blastRadius, destructive }: ProposedAction): boolean =>
+  effect !== 'read' && (blastRadius === 'high' || destructive);
+
 export type Gate =
   | { kind: 'open' }
   /** Only the validation mode required approval, and the confidence reaches the threshold. */
@@ -35,10 +38,9 @@ interface GateInput {
  */
 export function gateFor(input: GateInput): Gate {
   const { decision, action, askedBefore } = input;
-  const alwaysTwo = action.effect !== 'read' && (action.blastRadius === 'high' || action.destructive);
   const required: Pick<Approval, 'asks' | 'requirement'>[] = [];
   if (decision.verdict === 'needs_approval') required.push({ asks: 'policy', requirement: decision.requirement });
-  if (alwaysTwo) required.push({ asks: 'always_two', requirement: ALWAYS_TWO });
+  if (alwaysNeedsTwo(action)) required.push({ asks: 'always_two', requirement: ALWAYS_TWO });
   // The target of an undo was approved with the original write.
   if (action.derived && !action.undo)
     required.push({ asks: 'tainted', requirement: { tier: action.risk, quorum: 1, groups: [] } });

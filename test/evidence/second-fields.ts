@@ -8,7 +8,7 @@ const FIELDS = {
     'durationMs deadlineAt writes resumeCount? concurrencyKey? rollbackOf? rollback? compensation?',
   workflow: 'name version',
   'run.trigger': 'source event key',
-  request: 'actor rerunOf? replay? planHash? slot?',
+  request: 'actor rerunOf? replay? planHash? slot? validationMode? profile?',
   replayed: 'of from root?',
   requester: 'person? identityHash?',
   rollbackOf: 'runId bundleHash steps',

@@ -97,6 +97,7 @@ export function areGenuineAddenda(
           at(predicate, 'head') === own &&
           at(predicate, 'count') === commit.seq &&
           sha256(canonical(commit)) === own &&
+          !(commit.events as Fields[]).some(({ type }) => type === 'write.intended' || type === 'step.claimed') &&
           commit.seq === count + 1 &&
           commit.prevHash === hash;
         [hash, count] = [own, count + 1];

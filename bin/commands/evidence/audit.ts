@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { daysLater } from '../../../lambdas/evidence/daily-log/daily-log.ts';
 import { auditEvidence, type TenantAudit } from '../../../lambdas/evidence/verify/audit-evidence.ts';
@@ -11,8 +11,8 @@ import { counted } from '../../terminal/counted.ts';
 import { printable } from '../../terminal/terminal.ts';
 import type { Call } from '../command.ts';
 import { EXIT, type ExitCode, UsageError } from '../failure.ts';
-import { fileFailure, readFile } from '../read-file.ts';
-import { readAddenda, readKeys, unreadable } from './bundle-file.ts';
+import { fileFailure } from '../read-file.ts';
+import { readAddenda, readKeys, readSigned, unreadable } from './bundle-file.ts';
 
 /** The log of a day is written a little more than an hour after the day ends. */
 const LOG_DUE_AFTER_MS = 2 * 60 * 60 * 1000;
@@ -66,19 +66,18 @@ function* held(folder: string, files: readonly string[], pattern: RegExp): Itera
   for (const file of files) {
     const [, tenant, name] = pattern.exec(file) ?? [];
     if (!tenant || !name) continue;
-    const envelope = join(folder, file.replace(/json$/, 'dsse.json'));
     yield {
       tenant,
       name,
-      document: readFile(join(folder, file)),
-      envelope: existsSync(envelope) ? readFile(envelope) : undefined,
+      ...readSigned(join(folder, file), pattern === BUNDLE_FILE ? 'document' : 'log'),
       ...(pattern === BUNDLE_FILE && { addenda: readAddenda(join(folder, file)) }),
     };
   }
 }
 
 function checkBundle(held: HeldFiles, keys: readonly TrustedKey[]): string | undefined {
-  const { tenant, name, document, envelope, addenda } = held;
+  const { tenant, name, document, envelope, addenda, refused } = held;
+  if (refused !== undefined) return `cannot be read: ${refused}`;
   if (!envelope) return 'is not signed: the envelope is missing';
   const verdict = verifyBundle({ document, envelope, keys, ...(addenda && { addenda }) });
   switch (verdict.verdict) {

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { Addendum } from '../../../lambdas/evidence/addendum/addendum.ts';
 import type { EvidenceDocument } from '../../../lambdas/evidence/bundle/document.ts';
-import { tooLarge } from '../../../lambdas/evidence/verify/limits.ts';
+import { type LimitedFile, tooLarge } from '../../../lambdas/evidence/verify/limits.ts';
 import { type TrustedKey, trustedKeys } from '../../../lambdas/evidence/verify/trusted-keys.ts';
 import type { HeldAddendum } from '../../../lambdas/evidence/verify/verify-addenda.ts';
 import { type HeldBundle, type Verdict, verifyBundle } from '../../../lambdas/evidence/verify/verify-bundle.ts';
@@ -23,11 +23,29 @@ export function readBundle(call: Call): HeldBundle {
 }
 
 /** The size is checked first: a file that is no bundle may not fit into memory. */
-function readBounded(file: string, what: 'document' | 'envelope'): Buffer<ArrayBuffer> {
-  const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
-  const problem = tooLarge(what, size);
-  if (problem !== undefined) throw unreadable(`${file} is not a bundle: ${problem}`);
-  return readFile(file);
+function readBounded(file: string, what: LimitedFile): Buffer<ArrayBuffer> {
+  const { refused, content } = readLimited(file, what);
+  if (refused !== undefined) throw unreadable(`${file} is not a bundle: ${refused}`);
+  return content;
+}
+
+/** A file that is far too large has no content here. */
+export function readLimited(file: string, what: LimitedFile): { content: Buffer<ArrayBuffer>; refused?: string } {
+  const refused = tooLarge(what, statSync(file, { throwIfNoEntry: false })?.size ?? 0);
+  return refused === undefined ? { content: readFile(file) } : { content: Buffer.alloc(0), refused };
+}
+
+/** A file and its envelope, if it exists. */
+export function readSigned(file: string, what: LimitedFile) {
+  const document = readLimited(file, what);
+  const beside = file.replace(/json$/, 'dsse.json');
+  const envelope = existsSync(beside) ? readLimited(beside, 'envelope') : undefined;
+  const refused = document.refused ?? envelope?.refused;
+  return {
+    document: document.content,
+    envelope: envelope?.content,
+    ...(refused !== undefined && { refused }),
+  };
 }
 
 function readEnvelope(file: string): Buffer<ArrayBuffer> {
@@ -45,15 +63,7 @@ export function readAddenda(document: string): HeldAddendum[] {
   const prefixes = [`${name}.addendum-`, ...(name === 'bundle' ? ['addendum-'] : [])];
   return readdirSync(folder)
     .filter((file) => prefixes.some((prefix) => file.startsWith(prefix)) && /\d\.json$/.test(file))
-    .map((file) => {
-      const path = join(folder, file);
-      const envelope = bundleFiles(path).envelope;
-      return {
-        name: file,
-        document: readFile(path),
-        envelope: existsSync(envelope) ? readFile(envelope) : undefined,
-      };
-    });
+    .map((file) => ({ name: file, ...readSigned(join(folder, file), 'addendum') }));
 }
 
 export interface ReadEvidence {

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { ProposedAction } from '../../policy/policy.ts';
 import { digestOf, Sha256 } from '../../run/digest.ts';
-import { receiptKeyOf, type Step } from '../../run/step.ts';
+import { receiptKeyOf, type Step, UNDO_INDEX_OFFSET } from '../../run/step.ts';
 import { Count, DerivedPart, Described, Digest, described, describeFailure, Failure, Time } from './entry-parts.ts';
 
 /** The write that policy decided on. */
@@ -22,9 +22,12 @@ export const EvidenceAction = z.strictObject({
   fields: z.record(z.string(), Digest),
 });
 
+/** A workflow has at most 1,000 steps, and the undo of a step has its index + 5,000. */
+const StepIndex = Count.max(2 * UNDO_INDEX_OFFSET - 1);
+
 export const EvidenceStep = z.strictObject({
   id: z.string(),
-  index: Count,
+  index: StepIndex,
   tool: z.string(),
   status: z.string(),
   skipped: z.literal(true).optional(),

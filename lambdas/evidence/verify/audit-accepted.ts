@@ -12,7 +12,7 @@ import {
 } from '../accepted-runs/accepted-list.ts';
 import { daysLater } from '../daily-log/daily-log.ts';
 import type { TrustedKey } from './trusted-keys.ts';
-import { checkSignedDay, type HeldFiles } from './verify-daily-log.ts';
+import { checkSignedDay, type HeldFiles, unread } from './verify-daily-log.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
 
@@ -74,7 +74,10 @@ export function readAcceptedLists(held: readonly HeldFiles[], terms: AuditedList
     for (const run of list.accepted) accepted.set(run.runId, run.acceptedAt);
     open = new Map(list.open.map((run) => [run.runId, run]));
     for (const { runId, head, count } of list.open) {
-      if (head && count) heads.set(runId, [...(heads.get(runId) ?? []), { head, count, until: list.until }]);
+      if (!head || !count) continue;
+      const known = heads.get(runId) ?? [];
+      known.push({ head, count, until: list.until });
+      heads.set(runId, known);
     }
     before = { until: list.until, sha256: sha256Hex(file.document) };
   }
@@ -90,7 +93,7 @@ function readList(
   keys: readonly TrustedKey[],
 ): { list?: AcceptedList; problem: string } | { list: AcceptedList } {
   const { data: list } = AcceptedList.safeParse(tryParseJsonFile(held.document));
-  if (!list) return { problem: `${WHAT} cannot be read` };
+  if (!list) return { problem: unread(WHAT, held) };
   if (list.tenant !== held.tenant || listName(list.until) !== held.name) {
     return { list, problem: `${WHAT} is that of ${list.tenant}, ${listName(list.until)}, under another name` };
   }

@@ -4,7 +4,9 @@ import { dayOf, type LogEntry, logEntryId } from '../../run/log-entry.ts';
 import { Addendum } from '../addendum/addendum.ts';
 import { type DayLog, daysLater, type PreviousDay } from '../daily-log/daily-log.ts';
 import { type AcceptedAudit, checkHeads, checkUnsealed, readAcceptedLists } from './audit-accepted.ts';
+import { beyondLimits } from './limits.ts';
 import type { TrustedKey } from './trusted-keys.ts';
+import type { HeldAddendum } from './verify-addenda.ts';
 import { type HeldFiles, readLog } from './verify-daily-log.ts';
 
 export interface AuditTerms {
@@ -110,7 +112,7 @@ class Audit {
     const { keys, from, through, lists } = this.#terms;
     const held = lists.filter(({ tenant }) => tenant === this.#tenant);
     const audit = readAcceptedLists(held, { keys, from, through, logs });
-    this.#findings.push(...audit.findings);
+    for (const finding of audit.findings) this.#findings.push(finding);
     if (held.length === 0) {
       this.#find(this.#tenant, 'has no lists of accepted runs here, so a run that was never sealed is not noticed');
     }
@@ -172,7 +174,7 @@ class Audit {
     const files = [
       { id: name, document, endedAt: () => JSON.parse(document.toString()).run.completedAt },
       ...addenda.flatMap((held) => {
-        const { data } = Addendum.safeParse(tryParseJsonFile(held.document));
+        const data = addendumIn(held);
         const id = data && logEntryId({ runId: name, addendum: data.commit.seq });
         return id === undefined ? [] : [{ id, document: held.document, endedAt: () => data?.commit.at ?? '' }];
       }),
@@ -198,7 +200,7 @@ class Audit {
     if (!heads) return undefined;
     const commits = [
       ...(JSON.parse(document.toString()).commits ?? []),
-      ...addenda.flatMap((held) => Addendum.safeParse(tryParseJsonFile(held.document)).data?.commit ?? []),
+      ...addenda.flatMap((held) => addendumIn(held)?.commit ?? []),
     ];
     return checkHeads(
       commits.sort((a, b) => a.seq - b.seq),
@@ -267,5 +269,8 @@ class Audit {
     this.#findings.push({ about, problem });
   }
 }
+
+const addendumIn = ({ document }: HeldAddendum): Addendum | undefined =>
+  beyondLimits('addendum', document) === undefined ? Addendum.safeParse(tryParseJsonFile(document)).data : undefined;
 
 const inLog = ({ day, number, size }: Logged) => `entry ${number} of ${size} in the log of ${day}`;

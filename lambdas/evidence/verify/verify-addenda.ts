@@ -2,6 +2,7 @@ import { tryParseJsonFile } from '../../entry/parse-json.ts';
 import { canonicalJson, hashOf, sha256Hex } from '../../run/canonical-json.ts';
 import { dayOf } from '../../run/log-entry.ts';
 import { Addendum, addendumClaim, addendumDocument } from '../addendum/addendum.ts';
+import { beyondLimits } from './limits.ts';
 import { claimOf, openEnvelope } from './open-envelope.ts';
 import type { Problem } from './problem.ts';
 import { checkKey, signingKey, type TrustedKey } from './trusted-keys.ts';
@@ -11,6 +12,8 @@ export interface HeldAddendum {
   name: string;
   document: Buffer;
   envelope: Buffer | undefined;
+  /** Why a file was not read at all: it is far too large. */
+  refused?: string;
 }
 
 /** The bundle that the addenda continue. */
@@ -51,11 +54,11 @@ export function verifyAddenda(
   return { addenda };
 }
 
-function readAddendum(
-  bundle: Continued,
-  { name, document, envelope }: HeldAddendum,
-  keys: readonly TrustedKey[],
-): Addendum | Problem {
+function readAddendum(bundle: Continued, held: HeldAddendum, keys: readonly TrustedKey[]): Addendum | Problem {
+  const { name, document, envelope } = held;
+  const refused =
+    held.refused ?? beyondLimits('addendum', document) ?? (envelope && beyondLimits('envelope', envelope));
+  if (refused !== undefined) return { entry: name, problem: `is not an addendum: ${refused}` };
   const { data: addendum } = Addendum.safeParse(tryParseJsonFile(document));
   if (!addendum) return { entry: name, problem: 'is not an addendum: it was truncated or edited' };
   const { tenant, runId, commit } = addendum;
@@ -68,6 +71,9 @@ function readAddendum(
   const problem = checkAddendumEnvelope(addendum, { document, envelope }, keys);
   if (problem !== undefined) return { entry, problem };
   if (tenant !== bundle.tenant || runId !== bundle.runId) return { entry, problem: `is of ${tenant}/${runId}` };
+  // The run has ended: nothing that is recorded later may begin a call.
+  if (commit.events.some(({ type }) => type === 'write.intended' || type === 'step.claimed'))
+    return { entry, problem: 'begins a call after the end of the run' };
   if (addendum.bundle !== bundle.sha256) return { entry, problem: 'names another bundle of this run' };
   return addendum;
 }

@@ -120,9 +120,10 @@ function auditTenant(
   const find = (about: string, problem: string) => findings.push({ about, problem });
   let changes = 0;
   let before: PreviousDay | undefined;
-  for (const { name: day, document, envelope } of held) {
+  for (const { name: day, document, envelope, refused } of held) {
     const { file, problem } = readChangeLog({ document, envelope }, keys);
-    if (problem !== undefined) find(day, problem);
+    if (problem !== undefined)
+      find(day, refused === undefined ? problem : `its file of changes is not read: ${refused}`);
     else if (file && (file.tenant !== tenant || file.day !== day)) {
       find(day, `its file of changes is that of ${file.tenant}, ${file.day}, under another name`);
     }

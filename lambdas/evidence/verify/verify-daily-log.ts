@@ -12,9 +12,14 @@ export interface HeldFiles {
   name: string;
   document: Buffer;
   envelope: Buffer | undefined;
+  /** Why a file was not read at all: it is far too large. */
+  refused?: string;
   /** Of a bundle. */
   addenda?: readonly HeldAddendum[];
 }
+
+export const unread = (what: string, { refused }: HeldFiles) =>
+  `${what} cannot be read${refused === undefined ? '' : `: ${refused}`}`;
 
 /** Returns the log, if it is readable, and its first problem. */
 export function readLog(
@@ -22,7 +27,7 @@ export function readLog(
   keys: readonly TrustedKey[],
 ): { log?: DayLog; problem: string } | { log: DayLog } {
   const { data: log } = DayLog.safeParse(tryParseJsonFile(held.document));
-  if (!log) return { problem: 'its log cannot be read' };
+  if (!log) return { problem: unread('its log', held) };
   const { tenant, day } = log;
   if (tenant !== held.tenant || day !== held.name) {
     return { log, problem: `its log is that of ${tenant}, ${day}, under another name` };

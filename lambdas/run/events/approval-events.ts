@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { GATE_REASONS, stepIndexIn, viaText } from '../approval.ts';
 import { ChannelName, Count, Derived, eventKind, Hash, Id, Ids, ofApproval, RiskTier, Time } from './event-kind.ts';
 import {
+  appended,
   type Fields,
   isRecord,
   listOf,
@@ -127,7 +128,7 @@ export const APPROVAL_EVENTS = {
       const approval = approvals.get(approvalId);
       if (!approval) return;
       const reason = reasonHash === undefined ? undefined : { sha256: reasonHash };
-      approval.votes = [...listOf(approval.votes), { person, via, decision, onBehalfOf, reason, rights, at }];
+      approval.votes = appended(approval.votes, { person, via, decision, onBehalfOf, reason, rights, at });
     },
     proves: {
       approval:
@@ -167,7 +168,7 @@ export const APPROVAL_EVENTS = {
       const approval = replay.approvals.get(approvalId);
       if (!approval) return;
       const changes = listOf(fields).map((field) => ({ field }));
-      const edits = [...listOf(approval.edits), { person, via, at, previousHash, changes }];
+      const edits = appended(approval.edits, { person, via, at, previousHash, changes });
       const asked = replay.steps.get(stepIndexIn(approvalId));
       Object.assign(approval, { ...requirementIn(event), ...decisionOn(asked), actionHash, votes: [], edits });
       if (isRecord(approval.phase)) approval.phase = { ...approval.phase, leadHash };

@@ -107,4 +107,11 @@ export function stepOf({ steps }: Replay, { step: id, index }: RecordedEvent): R
 
 export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
+/** In place, because a hostile bundle may have many. */
+export function appended<Item>(list: unknown, item: Item): Item[] {
+  const items: Item[] = Array.isArray(list) ? list : [];
+  items.push(item);
+  return items;
+}
+
 export const isRecord = (value: unknown): value is Fields => typeof value === 'object' && value !== null;

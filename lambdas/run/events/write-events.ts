@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { eventKind, Hash, Id, ofWrite, Sentence } from './event-kind.ts';
-import { listOf } from './replay-state.ts';
+import { appended } from './replay-state.ts';
 
 /** Fields that only a settled write has. */
 const OPEN = {
@@ -43,7 +43,7 @@ export const WRITE_EVENTS = {
           ...{ index: claim?.index, attempt: claim?.attempt, leaseVersion: claim?.leaseVersion },
           ...{ outcome: 'intent', ...OPEN, output: undefined },
         },
-        intentsAt: [...(replay.writes.get(key)?.intentsAt ?? []), at],
+        intentsAt: appended(replay.writes.get(key)?.intentsAt, at),
       });
     },
     proves: {
@@ -95,7 +95,7 @@ export const WRITE_EVENTS = {
     fields: Compensated,
     text: (event) => `${event.step}: rollback: ${compensationText(event)}`,
     replay: ({ run }, { step, receiptKey, outcome, reason }) => {
-      run.compensation = [...listOf(run.compensation), { step, receiptKey, outcome, reason }];
+      run.compensation = appended(run.compensation, { step, receiptKey, outcome, reason });
     },
     proves: { run: 'the next of `compensation`: `step`, `receiptKey`, `outcome`, `reason`' },
   }),

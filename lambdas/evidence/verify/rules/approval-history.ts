@@ -1,4 +1,4 @@
-import { indexOfApproval, number, text, texts } from './event-fields.ts';
+import { indexOfApproval, lastBefore, number, personOf, text, texts } from './event-fields.ts';
 import type { PlacedEvent } from './run-history.ts';
 
 /** What people are asked to approve: by the request, then by each edit. */
@@ -14,6 +14,8 @@ export interface Terms {
   groups: string[][];
   operators: boolean;
   makers: string[];
+  /** The makers, and the people for whom machines among them act. */
+  makersAndPeople: ReadonlySet<string>;
 }
 
 /** Everything that happened to one approval. */
@@ -31,13 +33,7 @@ export interface ApprovalHistory {
 
 /** The terms that were valid at some position. */
 export const termsAt = ({ terms }: ApprovalHistory, place: number): Terms =>
-  terms.findLast(({ placed }) => placed.place <= place) ?? (terms[0] as Terms);
-
-/** The votes since the last edit, up to some position. */
-export function votesAt(approval: ApprovalHistory, place: number): PlacedEvent[] {
-  const since = termsAt(approval, place).placed.place;
-  return approval.votes.filter((vote) => vote.place > since && vote.place <= place);
-}
+  lastBefore(terms, place + 1, ({ placed }) => placed.place) ?? (terms[0] as Terms);
 
 const ENDS: readonly string[] = ['approval.decided', 'approval.expired', 'approval.canceled'];
 
@@ -64,12 +60,14 @@ export class ApprovalHistories {
 
 function termsOf(placed: PlacedEvent, decided: PlacedEvent | undefined): Terms {
   const { actionHash, phase, leadHash, tier, quorum, groups, operators, makers, asks } = placed.event;
+  const named = texts(makers);
   const lead = leadHash ?? Object(phase).leadHash ?? actionHash;
   return {
     placed,
     ...(asks !== 'step' && decided && { decided }),
     ...{ actionHash: text(actionHash), leadHash: text(lead), tier: text(tier), quorum: number(quorum) },
     groups: Array.isArray(groups) ? groups.map(texts) : [],
-    ...{ operators: operators === true, makers: texts(makers) },
+    ...{ operators: operators === true, makers: named },
+    makersAndPeople: new Set(named.flatMap((maker) => [maker, personOf(maker)])),
   };
 }

@@ -2,7 +2,7 @@ import { canonicalJson, hashOf } from '../../../run/canonical-json.ts';
 import { type Fields, isRecord } from '../../../run/events/replay-state.ts';
 import { type ApprovalHistory, type Terms, termsAt } from './approval-history.ts';
 import { attemptsWith } from './call-rules.ts';
-import { breachAt, isUndo, number, records, text, texts } from './event-fields.ts';
+import { breachAt, isUndo, lastBefore, number, records, text, texts } from './event-fields.ts';
 import type { Breach, Rule } from './rule.ts';
 import type { Attempt, PlacedEvent, RunHistory } from './run-history.ts';
 
@@ -40,7 +40,7 @@ function withApproval(
   });
 }
 
-const endingBefore = ({ endings }: ApprovalHistory, place: number) => endings.findLast((each) => each.place < place);
+const endingBefore = ({ endings }: ApprovalHistory, place: number) => lastBefore(endings, place, (each) => each.place);
 
 /** What people approved for one step: the write that requested the approval, or another one of its phase. */
 function approvedFor(approval: ApprovalHistory, { index, intended }: Attempt) {
@@ -177,8 +177,6 @@ function covered(history: RunHistory, placed: PlacedEvent): Breach[] {
   if (event.type !== 'approval.covered') return [];
   const approval = history.approvals.get(text(event.approvalId));
   if (!approval) return [];
-  const decided = history.events.findLast(
-    (each) => each.place < place && each.event.type === 'policy.decided' && each.event.index === event.index,
-  );
+  const decided = history.coveredDecisions.get(placed);
   return asked(placed, termsAt(approval, place), decided, twoFor(history, number(event.index), decided));
 }

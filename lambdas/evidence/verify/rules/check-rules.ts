@@ -21,7 +21,8 @@ export function checkRules(document: EvidenceDocument): RulesReport {
     const reason = notCheckable?.(history);
     if (reason === undefined) {
       report.checked.push({ rule, name });
-      report.broken.push(...check(history).map((breach) => ({ rule, name, ...breach })));
+      // Not spread into arguments: a hostile bundle may break a rule more often than the stack has room for.
+      for (const breach of check(history)) report.broken.push({ rule, name, ...breach });
     } else report.notCheckable.push({ rule, name, reason });
   }
   return report;

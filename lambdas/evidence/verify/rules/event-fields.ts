@@ -15,6 +15,17 @@ export const indexOfApproval = (approvalId: unknown): number => Number(/-(\d+)$/
 export const isUndo = (index: number): boolean => index >= UNDO_INDEX_OFFSET;
 export const undoneBy = (index: number): number => index - UNDO_INDEX_OFFSET;
 
+/** The last of these, which are in order, before some position. By bisection, because a hostile bundle may have many. */
+export function lastBefore<Placed>(list: readonly Placed[], place: number, placeOf: (each: Placed) => number) {
+  let [from, to] = [0, list.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if (placeOf(list[middle] as Placed) < place) from = middle + 1;
+    else to = middle;
+  }
+  return list[from - 1];
+}
+
 /** A breach at an event: its commit and its step. */
 export function breachAt({ seq, event }: PlacedEvent, problem: string): Breach {
   const step = text(event.step);

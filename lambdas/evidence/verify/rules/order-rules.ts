@@ -1,6 +1,6 @@
 import { TERMINAL_STATUSES } from '../../../run/run.ts';
 import { ALLOWED_TRANSITIONS } from '../../../run/transitions.ts';
-import { breachAt, number, text } from './event-fields.ts';
+import { breachAt, lastBefore, number, text } from './event-fields.ts';
 import type { Breach, Rule } from './rule.ts';
 import type { Attempt, PlacedEvent, RunHistory } from './run-history.ts';
 
@@ -40,14 +40,17 @@ export const ORDER_RULES: readonly Rule[] = [
   },
 ];
 
-function claims({ attempts, events }: RunHistory): Breach[] {
+function claims({ attempts, ofWrite }: RunHistory): Breach[] {
+  const settled = new Map(
+    [...ofWrite].map(([key, events]) => [key, events.filter(({ event }) => event.type === 'write.settled')]),
+  );
   const last = new Map<number, Attempt>();
   return attempts.flatMap((attempt) => {
     const { claimed, index } = attempt;
     if (!claimed) return [];
     const before = last.get(index);
     last.set(index, attempt);
-    const problem = claimProblem(claimed, before?.claimed) ?? (before && stillOpen(events, before, claimed));
+    const problem = claimProblem(claimed, before?.claimed) ?? (before && stillOpen(settled, before, claimed));
     return problem === undefined ? [] : [breachAt(claimed, problem)];
   });
 }
@@ -60,12 +63,15 @@ function claimProblem({ event, at }: PlacedEvent, before: PlacedEvent | undefine
   return text(event.leaseExpiresAt) > at ? undefined : 'has a lease that had ended before it began';
 }
 
-function stillOpen(events: readonly PlacedEvent[], before: Attempt, claimed: PlacedEvent): string | undefined {
-  const { intended } = before;
-  const isSettled = events
-    .slice(intended.place, claimed.place)
-    .some(({ event }) => event.type === 'write.settled' && event.receiptKey === intended.event.receiptKey);
-  const expiresAt = text(before.claimed?.event.leaseExpiresAt);
+function stillOpen(
+  settled: ReadonlyMap<string, readonly PlacedEvent[]>,
+  { intended, claimed: held }: Attempt,
+  claimed: PlacedEvent,
+): string | undefined {
+  const ofKey = settled.get(text(intended.event.receiptKey)) ?? [];
+  const last = lastBefore(ofKey, claimed.place, ({ place }) => place);
+  const isSettled = last !== undefined && last.place > intended.place;
+  const expiresAt = text(held?.event.leaseExpiresAt);
   if (isSettled || expiresAt <= claimed.at) return undefined;
   return `claims the step while another lease was valid until ${expiresAt}`;
 }

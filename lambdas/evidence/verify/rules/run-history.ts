@@ -37,6 +37,10 @@ export interface RunHistory {
   events: readonly PlacedEvent[];
   attempts: readonly Attempt[];
   approvals: ReadonlyMap<string, ApprovalHistory>;
+  /** The last decision on the step of each `approval.covered`. */
+  coveredDecisions: ReadonlyMap<PlacedEvent, PlacedEvent | undefined>;
+  /** The events about each write, by its key. */
+  ofWrite: ReadonlyMap<string, readonly PlacedEvent[]>;
   /** The entries of the steps, by index. */
   steps: ReadonlyMap<number, EvidenceStep>;
 }
@@ -53,6 +57,7 @@ export function runHistory(document: EvidenceDocument): RunHistory {
   const approvals = new ApprovalHistories();
   const steps = new Map<number, StepNow>();
   const attempts: Attempt[] = [];
+  const coveredDecisions = new Map<PlacedEvent, PlacedEvent | undefined>();
   let stop: PlacedEvent | undefined;
   for (const placed of events) {
     const { event, seq, place } = placed;
@@ -60,6 +65,7 @@ export function runHistory(document: EvidenceDocument): RunHistory {
     const step = stepNow(steps, index);
     follow(step, placed);
     approvals.take(placed, step.decided);
+    if (event.type === 'approval.covered') coveredDecisions.set(placed, step.decided);
     if (event.type === 'run.stop_requested') stop = placed;
     if (event.type === 'run.status_changed' && endsStop(event)) stop = undefined;
     if (event.type !== 'write.intended') continue;
@@ -76,7 +82,11 @@ export function runHistory(document: EvidenceDocument): RunHistory {
     });
   }
   return {
-    ...{ document, events, attempts, approvals: approvals.all },
+    ...{ document, events, attempts, approvals: approvals.all, coveredDecisions },
+    ofWrite: Map.groupBy(
+      events.filter(({ event }) => typeof event.receiptKey === 'string'),
+      ({ event }) => text(event.receiptKey),
+    ),
     steps: new Map(document.steps.map((entry) => [entry.index, entry])),
   };
 }

@@ -1,10 +1,7 @@
 import { attemptsWith } from './call-rules.ts';
-import { isUndo, text, undoneBy } from './event-fields.ts';
+import { isUndo, lastBefore, text, undoneBy } from './event-fields.ts';
 import type { Rule } from './rule.ts';
 import type { Attempt, PlacedEvent, RunHistory } from './run-history.ts';
-
-const firstUndoOf = ({ attempts }: RunHistory, { index, intended }: Attempt): boolean =>
-  !attempts.some((earlier) => earlier.index === index && earlier.intended.place < intended.place);
 
 /** Rules about rollback. The writes that a rollback run undoes are in the bundle of another run. */
 export const UNDO_RULES: readonly Rule[] = [
@@ -13,16 +10,17 @@ export const UNDO_RULES: readonly Rule[] = [
     name: 'only-writes-are-undone',
     description:
       'An undo is of a step that began a write in this run, which did not fail (a command may have failed) and was not reversed before; in a run with `rollbackOf`, of a step that it names.',
-    check: (history) =>
-      attemptsWith(history, (attempt) => {
+    check: (history) => {
+      const { rollbackOf } = history.document.run;
+      const named = new Set(rollbackOf?.steps);
+      const byIndex = Map.groupBy(history.attempts, ({ index }) => index);
+      return attemptsWith(history, (attempt) => {
         if (!isUndo(attempt.index)) return undefined;
-        const { rollbackOf } = history.document.run;
-        if (!rollbackOf) return whyNotUndoable(history, attempt);
+        if (!rollbackOf) return whyNotUndoable(history, attempt, byIndex.get(undoneBy(attempt.index)) ?? []);
         const undone = attempt.step.replace(/^undo_/, '');
-        return rollbackOf.steps.includes(undone)
-          ? undefined
-          : `undoes ${undone}, which the run was not started to undo`;
-      }),
+        return named.has(undone) ? undefined : `undoes ${undone}, which the run was not started to undo`;
+      });
+    },
   },
   {
     number: 16,
@@ -31,55 +29,95 @@ export const UNDO_RULES: readonly Rule[] = [
       'When an undo first begins, every write of the run that succeeded later (by the time of its commit, then by its index) has a `write.compensated`.',
     notCheckable: ({ document }) =>
       document.run.rollbackOf && 'the undone writes and their order are in the bundle of the run that it rolls back',
-    check: (history) =>
-      attemptsWith(history, (attempt) => {
-        if (!isUndo(attempt.index) || !firstUndoOf(history, attempt)) return undefined;
-        const newer = newerWrite(history, attempt);
-        return newer && `is undone before ${newer}, which was written later`;
-      }),
+    check: (history) => {
+      const newer = newerWrites(history);
+      return attemptsWith(history, (attempt) => {
+        const step = newer.get(attempt);
+        return step && `is undone before ${step}, which was written later`;
+      });
+    },
   },
 ];
 
-function whyNotUndoable(history: RunHistory, { index, intended }: Attempt): string | undefined {
-  const made = history.attempts.findLast(
-    (each) => each.index === undoneBy(index) && each.intended.place < intended.place,
-  );
+/** `attempts`: those of the undone step. */
+function whyNotUndoable(
+  { ofWrite }: RunHistory,
+  { intended }: Attempt,
+  attempts: readonly Attempt[],
+): string | undefined {
+  const made = lastBefore(attempts, intended.place, (each) => each.intended.place);
   if (!made) return 'undoes a step that wrote nothing';
-  const key = text(made.intended.event.receiptKey);
-  const since = history.events
-    .slice(made.intended.place, intended.place)
-    .filter(({ event }) => event.receiptKey === key);
-  if (since.some(({ event }) => event.type === 'write.reversed')) return 'undoes a write that was reversed before';
-  const isCommand = since.some(({ event }) => event.type === 'step.command_ended' || event.type === 'step.assigned');
-  const settled = since.findLast(({ event }) => event.type === 'write.settled');
-  const tool = text(made.intended.event.tool);
-  if (settled?.event.outcome !== 'failed' || isCommand || tool.startsWith('agent.')) return undefined;
+  const events = ofWrite.get(text(made.intended.event.receiptKey)) ?? [];
+  const outcome = lastBefore(outcomesIn(events), intended.place, ({ placed }) => placed.place);
+  if (!outcome || outcome.placed.place < made.intended.place) return undefined;
+  const since = made.intended.place;
+  if ((outcome.reversedAt ?? -1) >= since) return 'undoes a write that was reversed before';
+  const isCommand = (outcome.commandAt ?? -1) >= since || text(made.intended.event.tool).startsWith('agent.');
+  const hasFailed = outcome.settled !== undefined && outcome.settled.place >= since;
+  if (!hasFailed || outcome.settled?.event.outcome !== 'failed' || isCommand) return undefined;
   return 'undoes a write that failed';
 }
 
-/** A step whose write succeeded after the one that is undone, and whose result of the rollback is not recorded yet. */
-function newerWrite(history: RunHistory, { index, intended }: Attempt): string | undefined {
-  const past = history.events.slice(0, intended.place);
-  const undone = endOf(history, past, undoneBy(index));
-  const logged = new Set(past.filter(({ event }) => event.type === 'write.compensated').map(({ event }) => event.step));
-  const written = new Set(
-    history.attempts.filter((each) => each.intended.place < intended.place).map((each) => each.index),
-  );
-  for (const other of written) {
-    if (isUndo(other) || other === undoneBy(index)) continue;
-    const end = endOf(history, past, other);
-    if (!end || !undone || logged.has(end.event.step)) continue;
-    if (end.at > undone.at || (end.at === undone.at && other > undoneBy(index))) return text(end.event.step);
-  }
-  return undefined;
+/** What is known about a write after each of its events. */
+interface KnownOutcome {
+  placed: PlacedEvent;
+  reversedAt?: number;
+  commandAt?: number;
+  settled?: PlacedEvent;
 }
 
-/** The success of a step that made a write; undefined if its last call was a read or did not succeed. */
-function endOf({ attempts, steps }: RunHistory, past: readonly PlacedEvent[], index: number): PlacedEvent | undefined {
-  if (steps.get(index)?.action?.effect === 'read') return undefined;
-  const end = past.findLast(({ event }) => event.type === 'step.succeeded' && event.index === index);
-  const made = attempts.findLast(
-    (each) => each.index === index && end !== undefined && each.intended.place < end.place,
-  );
-  return made && end;
+const known = new WeakMap<readonly PlacedEvent[], KnownOutcome[]>();
+
+function outcomesIn(events: readonly PlacedEvent[]): KnownOutcome[] {
+  const before = known.get(events);
+  if (before) return before;
+  let now: Omit<KnownOutcome, 'placed'> = {};
+  const outcomes = events.map((placed) => {
+    const { type } = placed.event;
+    if (type === 'write.reversed') now = { ...now, reversedAt: placed.place };
+    if (type === 'step.command_ended' || type === 'step.assigned') now = { ...now, commandAt: placed.place };
+    if (type === 'write.settled') now = { ...now, settled: placed };
+    return { placed, ...now };
+  });
+  known.set(events, outcomes);
+  return outcomes;
+}
+
+/**
+ * For the first attempt of each undo: a step whose write succeeded after the one that is undone, and whose result of the
+ * rollback is not recorded yet. There are at most 5,000 steps and 5,000 undos.
+ */
+function newerWrites({ events, attempts, steps }: RunHistory): Map<Attempt, string> {
+  const attemptAt = new Map(attempts.map((attempt) => [attempt.intended.place, attempt]));
+  const firstAttempt = new Map<number, number>();
+  const succeeded = new Map<unknown, PlacedEvent>();
+  const compensated = new Set<unknown>();
+  const newer = new Map<Attempt, string>();
+  /** The success of a step that made a write; undefined if its last call was a read or did not succeed. */
+  const endOf = (index: number): PlacedEvent | undefined => {
+    const end = succeeded.get(index);
+    const isWrite = steps.get(index)?.action?.effect !== 'read';
+    return isWrite && end && (firstAttempt.get(index) ?? end.place) < end.place ? end : undefined;
+  };
+  const laterThan = (index: number): string | undefined => {
+    const undone = endOf(index);
+    if (!undone) return undefined;
+    for (const other of firstAttempt.keys()) {
+      const end = isUndo(other) || other === index ? undefined : endOf(other);
+      if (!end || compensated.has(end.event.step)) continue;
+      if (end.at > undone.at || (end.at === undone.at && other > index)) return text(end.event.step);
+    }
+    return undefined;
+  };
+  for (const placed of events) {
+    const { event, place } = placed;
+    if (event.type === 'step.succeeded') succeeded.set(event.index, placed);
+    if (event.type === 'write.compensated') compensated.add(event.step);
+    const attempt = attemptAt.get(place);
+    if (!attempt || firstAttempt.has(attempt.index)) continue;
+    const step = isUndo(attempt.index) ? laterThan(undoneBy(attempt.index)) : undefined;
+    if (step !== undefined) newer.set(attempt, step);
+    firstAttempt.set(attempt.index, place);
+  }
+  return newer;
 }
