@@ -1,22 +1,29 @@
 import { createHmac, randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { GetExecutionHistoryCommand, ListExecutionsCommand, SFNClient } from '@aws-sdk/client-sfn';
 import { DynamoDefinitions } from '../lambdas/pipeline/dynamo-definitions.ts';
+import { INDEXES } from '../lambdas/run/dynamo/dynamo-keys.ts';
 import { Workflow } from '../lambdas/workflow/workflow.ts';
 import { REGION } from '../local/aws/aws.ts';
 import { HOST_CREDENTIALS } from '../local/aws/aws-endpoint.ts';
 import type { RequestReport } from '../local/aws/request-counts.ts';
 import { tablesOf } from '../local/dynamodb/tables.ts';
 import { type Host, startHost } from '../local/host/host.ts';
+import type { FunctionStats } from '../local/lambda/functions.ts';
 import { type Assembly, synthesize } from '../local/template/synthesize.ts';
 import { resolveTemplate } from '../local/template/template.ts';
 import { byTest } from '../test/fakes/by-test.ts';
 import { agentFigures } from './agents.ts';
 import { decisionToStepMs } from './approvals.ts';
+import { DynamoDbUnits } from './bill/dynamodb-units.ts';
+import { PEERS } from './bill/prices.ts';
+import { billOfRuns, type Measured, printBill, storageUsdAMonth, totalOf } from './bill/runs.ts';
 import { cliStart } from './cli-start.ts';
 import { coldStarts } from './cold-start.ts';
 import { policyDecisionMs } from './policy.ts';
@@ -35,6 +42,8 @@ const { values: options } = parseArgs({
     listed: { type: 'string', default: '100000' },
     /** Only the figures of agents. */
     agents: { type: 'boolean', default: false },
+    /** Only the cost of a million runs. */
+    bill: { type: 'boolean', default: false },
     /** Only the imports of the functions' bundles. */
     'cold-start': { type: 'boolean', default: false },
     /** `--no-socket`: agents are named no socket, so they only poll. */
@@ -47,6 +56,8 @@ const SEQUENTIAL = Number(options.sequential);
 const CONCURRENCY = Number(options.concurrency);
 const LISTED_RUNS = Number(options.listed);
 const STEPS = 5;
+/** The number of steps; or with an approval, one step or five. */
+type Kind = number | 'gated' | 'gated-5';
 const APPROVALS = 100;
 const WORKFLOW_SIZES = [5, 50, 500];
 const WAIT_MAX_MS = 15 * 60_000;
@@ -65,6 +76,73 @@ async function agentsOnly() {
     await host.stop();
     rmSync(dataFolder, { recursive: true, force: true });
   }
+}
+
+const BILLED_RUNS = 20;
+
+/** Both exports are on, and payloads have the size of those that GitHub sends. */
+async function billOnly() {
+  const dataFolder = mkdtempSync(join(tmpdir(), 'countersign-bench-'));
+  const units = new DynamoDbUnits(Object.values(INDEXES));
+  const host = await startHost({
+    port: 0,
+    dataFolder,
+    log: () => {},
+    observe: ({ service, operation, input, functionLogicalId }, { status, body }) => {
+      if (service !== 'dynamodb' || status !== 200 || isReader(functionLogicalId)) return;
+      units.observe(operation, input, JSON.parse(body.toString()));
+    },
+  });
+  try {
+    const bench = new Bench(host, githubPayload());
+    await bench.define();
+    const measured: Record<string, Measured> = {};
+    for (const [name, kind] of [
+      ['no approval', STEPS],
+      ['one approval', 'gated-5'],
+    ] as const) {
+      // Warm functions have their definitions, secrets and policies, as almost all of a million runs do.
+      await bench.billed(1, kind, units);
+      measured[name] = await bench.billed(BILLED_RUNS, kind, units);
+    }
+    const bills = Object.fromEntries(Object.entries(measured).map(([name, each]) => [name, billOfRuns(each)]));
+    if (!options.json) return printBill(bills, console.log);
+    const totals = Object.fromEntries(Object.entries(bills).map(([name, lines]) => [name, round(totalOf(lines))]));
+    const storage = Object.entries(measured).map(([name, each]) => [name, round(storageUsdAMonth(each))]);
+    const detailed = (of: 'byRow' | 'byIndex') =>
+      Object.fromEntries(Object.entries(measured).map(([name, { units }]) => [name, unitsOfARun(units[of])]));
+    report({
+      runsBill: {
+        totals,
+        lines: bills,
+        storageUsdAMonth: Object.fromEntries(storage),
+        writeUnitsByRow: detailed('byRow'),
+        writeUnitsByIndex: detailed('byIndex'),
+        peers: PEERS,
+      },
+    });
+  } finally {
+    await host.stop();
+    rmSync(dataFolder, { recursive: true, force: true });
+  }
+}
+
+const unitsOfARun = (counted: Record<string, number>) =>
+  Object.fromEntries(Object.entries(counted).map(([kind, units]) => [kind, round(units / BILLED_RUNS)]));
+
+/** Reading runs is not part of a run. The decision on an approval is. */
+const isReader = (functionLogicalId: string) => /^(Api(?!Control|Approvals)|Keyed|Sweep)/.test(functionLogicalId);
+
+/** An event of about 11 KB, as in GitHub's own examples. */
+function githubPayload(): object {
+  const definitions = createRequire(import.meta.url)('@octokit/webhooks-examples') as {
+    name: string;
+    examples: { action: string }[];
+  }[];
+  const examples = definitions.find(({ name }) => name === 'issues')?.examples ?? [];
+  const [example] = examples.filter(({ action }) => action === 'edited');
+  if (!example) throw new Error('GitHub has no example of an edited issue any more');
+  return example;
 }
 
 async function coldStartsOnly() {
@@ -164,10 +242,70 @@ async function withoutExports(dataFolder: string): Promise<Assembly> {
 
 class Bench {
   readonly #host: Host;
+  readonly #payload: object;
   #issue = 0;
 
-  constructor(host: Host) {
+  /** `payload` is the event that each webhook has, apart from the issue and the repository. */
+  constructor(host: Host, payload: object = {}) {
     this.#host = host;
+    this.#payload = payload;
+  }
+
+  /** Counts everything that runs need, from the first webhook until all work is done. */
+  async billed(runs: number, kind: Kind, units: DynamoDbUnits): Promise<Measured> {
+    await this.settle();
+    const before = { functions: await this.#functions(), calls: await this.#targetCalls() };
+    const executions = await this.#transitions();
+    await this.#control('DELETE', 'requests');
+    units.reset();
+    for (let each = 0; each < runs; each += 1) {
+      const runId = await this.send(kind);
+      if (kind === 'gated-5') await decisionToStepMs(this.#host.url, [runId]);
+      else await this.#finished(runId);
+    }
+    await this.settle();
+    const functions = Object.entries(await this.#functions()).map(
+      ([name, stats]) => [name, difference(stats, before.functions[name])] as const,
+    );
+    const worked = functions.filter(([name, { invocations }]) => invocations > 0 && !isReader(name));
+    const requests = (await this.#control('GET', 'requests')) as RequestReport;
+    return {
+      runs,
+      units: units.report(),
+      requests: onlyOf(requests, (name) => !isReader(name)),
+      functions: Object.fromEntries(worked),
+      // The webhook, and the decision.
+      httpApiRequests: kind === 'gated-5' ? 2 * runs : runs,
+      targetCalls: (await this.#targetCalls()) - before.calls,
+      transitions: (await this.#transitions()) - executions,
+    };
+  }
+
+  async #functions(): Promise<Record<string, FunctionStats>> {
+    return (await this.#control('GET', 'functions')) as Record<string, FunctionStats>;
+  }
+
+  async #targetCalls(): Promise<number> {
+    const answer = await fetch(`${this.#host.url}/_sim/calls`);
+    return ((await answer.json()) as { calls: unknown[] }).calls.length;
+  }
+
+  /** AWS bills each state that an execution enters, retries included. */
+  async #transitions(): Promise<number> {
+    const [machine] = this.#host.stack.ofType('AWS::StepFunctions::StateMachine');
+    const client = new SFNClient({
+      endpoint: this.#host.awsEndpointUrl,
+      region: REGION,
+      credentials: HOST_CREDENTIALS,
+    });
+    const { executions = [] } = await client.send(new ListExecutionsCommand({ stateMachineArn: machine?.arn ?? '' }));
+    let entered = 0;
+    for (const { executionArn = '' } of executions) {
+      const { events = [] } = await client.send(new GetExecutionHistoryCommand({ executionArn }));
+      entered += events.filter(({ type }) => type?.endsWith('StateEntered')).length;
+    }
+    client.destroy();
+    return entered;
   }
 
   #definitions() {
@@ -184,8 +322,9 @@ class Bench {
   /** One automation for each size, selected by the repository's name; every step adds another label. */
   async define(): Promise<void> {
     const { definitions, client } = this.#definitions();
-    for (const size of [...WORKFLOW_SIZES, 'gated'] as const) {
-      await definitions.publishWorkflow('acme', size === 'gated' ? gated() : labelling(size), 1, byTest());
+    for (const size of [...WORKFLOW_SIZES, 'gated', 'gated-5'] as const) {
+      const workflow = typeof size === 'number' ? labelling(size) : gated(size);
+      await definitions.publishWorkflow('acme', workflow, 1, byTest());
       await definitions.saveAutomation(
         'acme',
         {
@@ -227,14 +366,15 @@ class Bench {
     return decisionToStepMs(this.#host.url, runIds);
   }
 
-  async send(kind: number | 'gated'): Promise<string> {
+  async send(kind: Kind): Promise<string> {
     this.#issue += 1;
-    const repository = { name: `bench-${kind}`, full_name: `octo-org/bench-${kind}` };
+    const { issue, repository, sender, ...event } = this.#payload as Partial<Record<string, object>>;
     const body = JSON.stringify({
+      ...event,
       action: 'edited',
-      issue: { number: this.#issue, title: `Issue ${this.#issue}` },
-      repository,
-      sender: { login: 'mona' },
+      issue: { ...issue, number: this.#issue, title: `Issue ${this.#issue}` },
+      repository: { ...repository, name: `bench-${kind}`, full_name: `octo-org/bench-${kind}` },
+      sender: { ...sender, login: 'mona' },
     });
     const signature = createHmac('sha256', 'local-github-secret').update(body).digest('hex');
     const answer = await fetch(`${this.#host.url}/webhooks/github/acme`, {
@@ -366,10 +506,31 @@ function labelling(size: number): Workflow {
   });
 }
 
-/** A write that needs an approval. */
-function gated(): Workflow {
-  const [step] = labelling(1).steps;
-  return Workflow.parse({ name: 'bench-gated', steps: [{ ...step, risk: 'medium' }] });
+/** Writes of which the first one needs an approval. */
+function gated(kind: 'gated' | 'gated-5'): Workflow {
+  const [step, ...rest] = labelling(kind === 'gated' ? 1 : STEPS).steps;
+  return Workflow.parse({ name: `bench-${kind}`, steps: [{ ...step, risk: 'medium' }, ...rest] });
+}
+
+function difference(after: FunctionStats, before: FunctionStats | undefined): FunctionStats {
+  const names = Object.keys(after) as (keyof FunctionStats)[];
+  return Object.fromEntries(
+    names.map((name) => [name, after[name] - (before?.[name] ?? 0)]),
+  ) as unknown as FunctionStats;
+}
+
+/** The same report for some of the functions. */
+function onlyOf(report: RequestReport, counts: (name: string) => boolean): RequestReport {
+  const functions = Object.fromEntries(Object.entries(report.functions).filter(([name]) => counts(name)));
+  const services: RequestReport['services'] = {};
+  for (const each of Object.values(functions)) {
+    for (const [service, operations] of Object.entries(each)) {
+      const all = services[service] ?? {};
+      services[service] = all;
+      for (const [operation, count] of Object.entries(operations)) all[operation] = (all[operation] ?? 0) + count;
+    }
+  }
+  return { ...report, functions, services };
 }
 
 function sum(
@@ -408,5 +569,6 @@ function report(figures: Record<string, unknown>): void {
 }
 
 if (options.agents) await agentsOnly();
+else if (options.bill) await billOnly();
 else if (options['cold-start']) await coldStartsOnly();
 else await main();

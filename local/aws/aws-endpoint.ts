@@ -30,8 +30,15 @@ interface AwsEndpointOptions {
   callers: Map<string, Caller>;
   /** Ends the thread with this access key. Resolves when it has ended. */
   crash(functionLogicalId: string, accessKeyId: string): Promise<void> | void;
+  /** Called after each call that was executed or refused, with its reply. */
+  observe?: ObserveCall | undefined;
   log?(line: string): void;
 }
+
+export type ObserveCall = (
+  call: Pick<AwsCall, 'service' | 'operation' | 'input'> & { functionLogicalId: string },
+  reply: WireReply,
+) => void;
 
 interface AwsEndpoint {
   url: string;
@@ -100,6 +107,7 @@ class CallHandler {
     if (injected) return send(response, injected);
 
     const reply = await this.#authorizeAndExecute(caller, call);
+    this.#options.observe?.({ ...call, functionLogicalId: caller.functionLogicalId }, reply);
     await this.#reply(reply, rule, caller, response);
   }
 

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { HttpApi } from '../api-gateway/http-api.ts';
 import type { InvokeFunction } from '../aws/aws.ts';
-import { type Caller, startAwsEndpoint } from '../aws/aws-endpoint.ts';
+import { type Caller, type ObserveCall, startAwsEndpoint } from '../aws/aws-endpoint.ts';
 import { Faults } from '../aws/faults.ts';
 import { RequestCounts } from '../aws/request-counts.ts';
 import { ConsoleSite } from '../cloudfront/console-site.ts';
@@ -30,6 +30,8 @@ interface HostOptions {
   fresh?: boolean;
   /** An assembly that was synthesized before. Without it, the host runs the CDK app. */
   assembly?: Assembly;
+  /** For benchmarks: called after each AWS call. */
+  observe?: ObserveCall;
   log(source: string, line: string): void;
 }
 
@@ -93,6 +95,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
       dynamodbUrl: dynamoDb.url,
       services,
       callers,
+      observe: options.observe,
       crash: async (_function, accessKeyId) => (await functionsReady).crash(accessKeyId),
       log: (line) => log('aws', line),
     });

@@ -8,6 +8,8 @@ interface InstanceOptions {
   environment: Record<string, string>;
   clockOffset: Float64Array;
   onLine(line: string): void;
+  /** Called after each invocation that returned. */
+  onCpuTime(ms: number): void;
   /** Called once, when the thread has ended. */
   onExit(): void;
 }
@@ -15,7 +17,7 @@ interface InstanceOptions {
 type ThreadMessage =
   | { kind: 'ready' }
   | { kind: 'log'; text: string }
-  | { kind: 'result'; resultJson: string }
+  | { kind: 'result'; resultJson: string; cpuMs: number }
   /** `error`: the handler threw. `failed`: it could not be loaded. */
   | { kind: 'error' | 'failed'; error: ThreadError };
 
@@ -153,8 +155,10 @@ export class FunctionInstance {
   #receive(message: ThreadMessage): void {
     if (message.kind === 'ready') this.#settleReady.resolve('');
     else if (message.kind === 'log') this.#log(message.text);
-    else if (message.kind === 'result') this.#pending?.resolve(message.resultJson);
-    else this.#receiveError(message.kind, message.error);
+    else if (message.kind === 'result') {
+      this.#options.onCpuTime(message.cpuMs);
+      this.#pending?.resolve(message.resultJson);
+    } else this.#receiveError(message.kind, message.error);
   }
 
   #receiveError(kind: 'error' | 'failed', { errorType, message, stack }: ThreadError): void {

@@ -61,10 +61,13 @@ async function invoke({ eventJson, requestContext, traceHeader, deadlineMs }) {
     ...requestContext,
     getRemainingTimeInMillis: () => Math.max(0, deadlineMs - RealDate.now()),
   };
+  const cpuBefore = process.threadCpuUsage();
   try {
     const result = await handler(JSON.parse(eventJson), context);
     // Lambda returns null for undefined, and fails if the result is not JSON.
-    parentPort.postMessage({ kind: 'result', resultJson: JSON.stringify(result) ?? 'null' });
+    const resultJson = JSON.stringify(result) ?? 'null';
+    const { user, system } = process.threadCpuUsage(cpuBefore);
+    parentPort.postMessage({ kind: 'result', resultJson, cpuMs: (user + system) / 1000 });
   } catch (error) {
     parentPort.postMessage({ kind: 'error', error: described(error) });
   }

@@ -36,6 +36,10 @@ export interface FunctionStats {
   errors: number;
   /** Invocations that the recursive loop detection refused. */
   stoppedLoops: number;
+  /** CPU time of the handler, in the threads of the function. */
+  cpuMs: number;
+  logLines: number;
+  logBytes: number;
 }
 
 /** Enough to find concurrency bugs. Each thread needs memory. */
@@ -115,6 +119,9 @@ class FunctionPool {
   #invocations = 0;
   #errors = 0;
   #stoppedLoops = 0;
+  #cpuMs = 0;
+  #logLines = 0;
+  #logBytes = 0;
   #stopped = false;
 
   constructor(definition: FunctionDefinition, options: FunctionsOptions, metrics: Metrics) {
@@ -156,7 +163,9 @@ class FunctionPool {
   stats(): FunctionStats {
     const [threads, queued] = [this.#instances.size, this.#waiting.length];
     const [busy, peak, invocations, errors] = [this.#busy, this.#peak, this.#invocations, this.#errors];
-    return { threads, busy, queued, peak, invocations, errors, stoppedLoops: this.#stoppedLoops };
+    const [cpuMs, logLines, logBytes] = [this.#cpuMs, this.#logLines, this.#logBytes];
+    const counts = { threads, busy, queued, peak, invocations, errors, stoppedLoops: this.#stoppedLoops };
+    return { ...counts, cpuMs, logLines, logBytes };
   }
 
   async stop(): Promise<void> {
@@ -201,7 +210,12 @@ class FunctionPool {
       accessKeyId,
       environment: environmentOf(this.definition, { accessKeyId, awsEndpointUrl: this.#options.awsEndpointUrl }),
       clockOffset: this.#options.clock.sharedOffset,
+      onCpuTime: (ms) => {
+        this.#cpuMs += ms;
+      },
       onLine: (line) => {
+        this.#logLines += 1;
+        this.#logBytes += Buffer.byteLength(line);
         this.#metrics.collect(logicalId, line);
         this.#options.log(logicalId, line);
       },

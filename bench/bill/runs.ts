@@ -1,0 +1,113 @@
+import type { RequestReport } from '../../local/aws/request-counts.ts';
+import type { FunctionStats } from '../../local/lambda/functions.ts';
+import type { Units } from './dynamodb-units.ts';
+import { GIGABYTE, PEERS, PRICES } from './prices.ts';
+
+const RUNS = 1_000_000;
+const MEMORY_GIGABYTES = 512 / 1024;
+/** Lambda gives a whole core to 1,769 MB. */
+const CORES = 512 / 1769;
+/** Assumed, because a local engine has no network: the time in which a function waits for a call of AWS, or of a target. */
+const AWS_CALL_MS = 6;
+const TARGET_CALL_MS = 150;
+/** Lambda's own lines for an invocation in the JSON format, start and report; each line of CloudWatch counts 26 bytes more. */
+const PLATFORM_LOG_BYTES = 620;
+const LOG_LINE_BYTES = 26;
+
+/** What the measured runs needed, all together. */
+export interface Measured {
+  runs: number;
+  units: Units;
+  requests: RequestReport;
+  /** Of the functions that work for runs; reading runs is not included. */
+  functions: Record<string, FunctionStats>;
+  httpApiRequests: number;
+  targetCalls: number;
+  transitions: number;
+}
+
+export interface BillLine {
+  line: string;
+  perRun: number;
+  usd: number;
+}
+
+/** The bill of a million such runs, line by line. */
+export function billOfRuns(measured: Measured): BillLine[] {
+  const { runs, units, functions } = measured;
+  const stats = Object.values(functions);
+  const sum = (of: (each: FunctionStats) => number) => stats.reduce((total, each) => total + of(each), 0);
+  const invocations = sum((each) => each.invocations);
+  const calls = (service: string, ...operations: string[]) =>
+    Object.entries(measured.requests.services[service] ?? {})
+      .filter(([operation]) => operations.length === 0 || operations.includes(operation))
+      .reduce((total, [, count]) => total + count, 0);
+  const allCalls = Object.keys(measured.requests.services).reduce((total, service) => total + calls(service), 0);
+  const sent = calls('sqs');
+  const gigabyteSeconds = (ms: number) => (ms / 1000) * MEMORY_GIGABYTES;
+  const logBytes =
+    sum((each) => each.logBytes + each.logLines * LOG_LINE_BYTES) +
+    invocations * (PLATFORM_LOG_BYTES + 2 * LOG_LINE_BYTES);
+  const line = (name: string, count: number, price: number): BillLine => ({
+    line: name,
+    perRun: count / runs,
+    usd: (count / runs) * price * RUNS,
+  });
+  return [
+    line('DynamoDB write units', units.writes, PRICES.dynamoDbWriteUnit),
+    line('DynamoDB write units of indexes', units.indexWrites, PRICES.dynamoDbWriteUnit),
+    line('DynamoDB read units', units.reads, PRICES.dynamoDbReadUnit),
+    // Each message is sent, received and deleted by itself, as with few runs; many runs share receives and deletes.
+    line('SQS requests', 3 * sent, PRICES.sqsRequest + PRICES.sqsFairRequestSurcharge),
+    line('Lambda requests', invocations, PRICES.lambdaRequest),
+    line('Lambda GB-seconds, CPU', gigabyteSeconds(sum((each) => each.cpuMs) / CORES), PRICES.lambdaArmGigabyteSecond),
+    line('Lambda GB-seconds, waiting for AWS', gigabyteSeconds(allCalls * AWS_CALL_MS), PRICES.lambdaArmGigabyteSecond),
+    line(
+      'Lambda GB-seconds, waiting for targets',
+      gigabyteSeconds(measured.targetCalls * TARGET_CALL_MS),
+      PRICES.lambdaArmGigabyteSecond,
+    ),
+    line('HTTP API requests', measured.httpApiRequests, PRICES.httpApiRequest),
+    line('S3 puts', calls('s3', 'PutObject'), PRICES.s3Put),
+    line('S3 gets', calls('s3', 'GetObject', 'HeadObject'), PRICES.s3Get),
+    line('KMS signatures', calls('kms', 'Sign'), PRICES.kmsSignature),
+    line('Secrets Manager requests', calls('secretsmanager'), PRICES.secretsManagerRequest),
+    line('CloudWatch Logs, GB', logBytes / GIGABYTE, PRICES.logsGigabyte),
+    line('Step Functions transitions', measured.transitions, PRICES.stepFunctionsTransition),
+  ];
+}
+
+export const totalOf = (lines: readonly BillLine[]): number => lines.reduce((sum, { usd }) => sum + usd, 0);
+
+/** A month of what the rows of a million runs occupy. It is not in the total: the retention of the stage decides. */
+export const storageUsdAMonth = ({ runs, units }: Measured): number =>
+  (units.storedBytes / runs / GIGABYTE) * RUNS * PRICES.dynamoDbGigabyteMonth;
+
+export function printBill(bills: Record<string, BillLine[]>, print: (text: string) => void): void {
+  const names = Object.keys(bills);
+  const [first = []] = Object.values(bills);
+  print('USD for a million runs of five governed steps, at list prices (us-east-1); counts are for one run');
+  print(''.padEnd(42) + names.map((name) => name.padStart(26)).join(''));
+  for (const [index, { line }] of first.entries()) {
+    const cells = names.map((name) => {
+      const { perRun = 0, usd = 0 } = bills[name]?.[index] ?? {};
+      return `${perRun.toPrecision(4)} → ${usd.toFixed(2)}`.padStart(26);
+    });
+    print(line.padEnd(42) + cells.join(''));
+  }
+  print(
+    'total'.padEnd(42) +
+      names
+        .map((name) =>
+          totalOf(bills[name] ?? [])
+            .toFixed(2)
+            .padStart(26),
+        )
+        .join(''),
+  );
+  print(
+    `waiting assumed: ${AWS_CALL_MS} ms for a call of AWS, ${TARGET_CALL_MS} ms for one of a target; 512 MB, ${CORES.toFixed(2)} of a core`,
+  );
+  print('others, without compute and data, for five steps:');
+  for (const { name, usd, of } of PEERS) print(`  ${name.padEnd(32)} ${String(usd).padStart(5)}  ${of}`);
+}
