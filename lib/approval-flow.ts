@@ -15,6 +15,7 @@ import {
   StateMachineType,
   Succeed,
   TaskInput,
+  Timeout,
   Wait,
   WaitTime,
 } from 'aws-cdk-lib/aws-stepfunctions';
@@ -52,6 +53,16 @@ const RETRY_FOR_HOURS: RetryProps = {
   maxDelay: seconds(60),
   maxAttempts: 1_000,
 };
+
+interface Stage {
+  escalationStage: EscalationStage;
+  /** How long it lasts, from when the stage before it ends. */
+  seconds: string;
+  /** When it ends. */
+  until: string;
+  next: IChainable;
+  closed: Succeed;
+}
 
 interface ApprovalFlowProps {
   bundles: FunctionBundles;
@@ -179,35 +190,45 @@ export class ApprovalFlow extends Construct {
     const closed = new Succeed(this, 'Closed');
     const escalated = this.#stage('Escalate', waitForDecision, {
       escalationStage: 'escalate',
+      seconds: '$.escalateSeconds',
       until: '$.expiresAt',
       next: expired,
       closed,
     });
     const reminded = this.#stage('Remind', waitForDecision, {
       escalationStage: 'remind',
+      seconds: '$.remindSeconds',
       until: '$.slaAt',
       next: escalated,
       closed,
     });
     return this.#stage('Notify', waitForDecision, {
       escalationStage: 'notify',
+      seconds: '$.notifySeconds',
       until: '$.remindAt',
       next: reminded,
       closed,
     });
   }
 
+  /**
+   * One task, because AWS bills each state: a decision ends it and the execution, and its timeout is the time of the next
+   * stage. If it fails, the stage continues with retries, beside a clock that does not depend on them.
+   */
+  #stage(name: string, waitForDecision: NodeFunction, stage: Stage): IChainable {
+    const task = this.#people(name, waitForDecision, stage, { taskTimeout: Timeout.at(stage.seconds) });
+    return task
+      .addCatch(stage.closed, { errors: [APPROVAL_CLOSED], resultPath: JsonPath.DISCARD })
+      .addCatch(stage.next, { errors: [Errors.TIMEOUT], resultPath: JsonPath.DISCARD })
+      .addCatch(this.#again(`${name}Again`, waitForDecision, stage), {
+        errors: [Errors.ALL],
+        resultPath: JsonPath.DISCARD,
+      });
+  }
+
   /** Two branches: a decision and the clock. The first one to finish fails, which stops the other; the error says how to continue. */
-  #stage(
-    name: string,
-    waitForDecision: NodeFunction,
-    {
-      escalationStage,
-      until,
-      next,
-      closed,
-    }: { escalationStage: EscalationStage; until: string; next: IChainable; closed: Succeed },
-  ): IChainable {
+  #again(name: string, waitForDecision: NodeFunction, stage: Stage): IChainable {
+    const { until, next, closed } = stage;
     const clock = new Wait(this, `${name}Until`, { time: WaitTime.timestampPath(until) }).next(
       new Fail(this, `${name}Over`, {
         error: 'StageOver',
@@ -215,21 +236,36 @@ export class ApprovalFlow extends Construct {
       }),
     );
     return new Parallel(this, name, { resultPath: JsonPath.DISCARD })
-      .branch(clock, this.#decision(name, waitForDecision, escalationStage))
+      .branch(clock, this.#decision(name, waitForDecision, stage))
       .addCatch(closed, { errors: [APPROVAL_CLOSED], resultPath: JsonPath.DISCARD })
       .addCatch(next, { errors: [Errors.ALL], resultPath: JsonPath.DISCARD });
   }
 
   /** Notifies people, with retries, and waits for their decision. If all retries fail, the clock still continues. */
-  #decision(name: string, waitForDecision: NodeFunction, escalationStage: EscalationStage): IChainable {
+  #decision(name: string, waitForDecision: NodeFunction, stage: Stage): IChainable {
     const decided = new Fail(this, `${name}Closed`, { error: APPROVAL_CLOSED, cause: 'The approval is closed.' });
-    return LambdaInvoke.jsonPath(this, `${name}People`, {
+    return this.#people(`${name}People`, waitForDecision, stage, { hasFailedBefore: true })
+      .addRetry({ errors: [APPROVAL_CLOSED], maxAttempts: 0 })
+      .addRetry(RETRY_FOR_HOURS)
+      .addCatch(decided, { errors: [APPROVAL_CLOSED], resultPath: JsonPath.DISCARD })
+      .addCatch(new Succeed(this, `${name}Failed`), { errors: [Errors.ALL], resultPath: JsonPath.DISCARD })
+      .next(decided);
+  }
+
+  #people(
+    name: string,
+    waitForDecision: NodeFunction,
+    { escalationStage }: Stage,
+    { taskTimeout, hasFailedBefore = false }: { taskTimeout?: Timeout; hasFailedBefore?: boolean },
+  ): LambdaInvoke {
+    return LambdaInvoke.jsonPath(this, name, {
       lambdaFunction: waitForDecision,
       integrationPattern: IntegrationPattern.WAIT_FOR_TASK_TOKEN,
       payload: TaskInput.fromObject({
         escalationStage,
         taskToken: JsonPath.taskToken,
         retryCount: JsonPath.numberAt('$$.State.RetryCount'),
+        ...(hasFailedBefore && { after: 'failure' }),
         entryId: JsonPath.stringAt('$.entryId'),
         tenant: JsonPath.stringAt('$.tenant'),
         runId: JsonPath.stringAt('$.runId'),
@@ -237,12 +273,8 @@ export class ApprovalFlow extends Construct {
       }),
       resultPath: JsonPath.DISCARD,
       retryOnServiceExceptions: false,
-    })
-      .addRetry({ errors: [APPROVAL_CLOSED], maxAttempts: 0 })
-      .addRetry(RETRY_FOR_HOURS)
-      .addCatch(decided, { errors: [APPROVAL_CLOSED], resultPath: JsonPath.DISCARD })
-      .addCatch(new Succeed(this, `${name}Failed`), { errors: [Errors.ALL], resultPath: JsonPath.DISCARD })
-      .next(decided);
+      ...(taskTimeout && { taskTimeout }),
+    });
   }
 
   /** Lets functions that process outbox entries start executions. */

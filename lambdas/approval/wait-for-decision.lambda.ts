@@ -21,6 +21,8 @@ const WaitInput = z.preprocess(
     escalationStage: z.enum(ESCALATION_STAGES),
     taskToken: z.string(),
     retryCount: z.int(),
+    /** The first attempt at the stage, in a task of its own, has failed. */
+    after: z.literal('failure').optional(),
   }),
 );
 
@@ -35,7 +37,8 @@ const waiter = {
 
 /** The state machine calls this at each escalation stage and waits with a task token; this function notifies people. */
 export const handler = functionHandler<unknown, void>().handler(async (event: unknown) => {
-  const waiting = WaitInput.parse(event);
-  await waitForDecision(waiter, waiting);
+  const { after, ...waiting } = WaitInput.parse(event);
+  const earlierAttempts = after === 'failure' ? 1 : 0;
+  await waitForDecision(waiter, { ...waiting, retryCount: waiting.retryCount + earlierAttempts });
   if (waiting.escalationStage === 'escalate') metrics.record(counted(METRICS.approvalsOverdue, {}));
 });

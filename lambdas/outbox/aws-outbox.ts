@@ -1,6 +1,7 @@
 import { ExecutionAlreadyExists, type SFNClient, StartExecutionCommand } from '@aws-sdk/client-sfn';
 import { SendMessageCommand, type SQSClient } from '@aws-sdk/client-sqs';
-import type { OutboxDispatcher, OutboxEntry } from './outbox.ts';
+import type { Clock } from '../entry/ports.ts';
+import { type OutboxDispatcher, type OutboxEntry, stageSeconds } from './outbox.ts';
 
 export interface Destinations {
   sealQueueUrl: string;
@@ -16,11 +17,13 @@ export class AwsOutbox implements OutboxDispatcher {
   readonly #sqs: SQSClient;
   readonly #sfn: SFNClient;
   readonly #to: Partial<Destinations>;
+  readonly #clock: Clock;
 
-  constructor(sqs: SQSClient, sfn: SFNClient, to: Partial<Destinations>) {
+  constructor(sqs: SQSClient, sfn: SFNClient, to: Partial<Destinations>, clock: Clock) {
     this.#sqs = sqs;
     this.#sfn = sfn;
     this.#to = to;
+    this.#clock = clock;
   }
 
   async dispatch(entry: OutboxEntry): Promise<void> {
@@ -47,7 +50,8 @@ export class AwsOutbox implements OutboxDispatcher {
       }
       case 'start_approval': {
         const { approvalId, clocks } = entry;
-        return this.#start(approvalId, { entryId, tenant, runId, approvalId, ...clocks });
+        const seconds = stageSeconds(clocks, this.#clock.now());
+        return this.#start(approvalId, { entryId, tenant, runId, approvalId, ...clocks, ...seconds });
       }
     }
   }

@@ -3,6 +3,16 @@ import * as z from 'zod';
 /** The times of an approval's escalation stages. They are absolute, so a late stage does not delay the next. */
 export const ApprovalClocks = z.object({ remindAt: z.string(), slaAt: z.string(), expiresAt: z.string() });
 
+/** How long each stage lasts if the first one begins now. Step Functions needs at least a second. */
+export function stageSeconds({ remindAt, slaAt, expiresAt }: z.infer<typeof ApprovalClocks>, nowMs: number) {
+  const until = (from: number, to: string) => Math.max(1, Math.ceil((Date.parse(to) - Math.max(from, nowMs)) / 1000));
+  return {
+    notifySeconds: until(nowMs, remindAt),
+    remindSeconds: until(Date.parse(remindAt), slaAt),
+    escalateSeconds: until(Date.parse(slaAt), expiresAt),
+  };
+}
+
 const entryOf = <Kind extends string, Details extends z.ZodRawShape>(kind: Kind, details: Details) =>
   z.object({
     id: z.string(),

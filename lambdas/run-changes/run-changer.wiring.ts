@@ -28,11 +28,16 @@ export function wireRunChanger(environment: Destinations = readEnvironment(RunCh
     stored,
     definitions: new CachedDefinitions(stored, systemClock.now),
     queue: new SqsStepQueue(sqs, environment.STEP_QUEUE_URL),
-    outbox: new AwsOutbox(sqs, new SFNClient(), {
-      sealQueueUrl: environment.SEAL_QUEUE_URL,
-      approvalQueueUrl: environment.APPROVAL_QUEUE_URL,
-      approvalMachineArn: environment.APPROVAL_MACHINE_ARN,
-    }),
+    outbox: new AwsOutbox(
+      sqs,
+      new SFNClient(),
+      {
+        sealQueueUrl: environment.SEAL_QUEUE_URL,
+        approvalQueueUrl: environment.APPROVAL_QUEUE_URL,
+        approvalMachineArn: environment.APPROVAL_MACHINE_ARN,
+      },
+      systemClock,
+    ),
     clock: systemClock,
     log: systemLog,
   };

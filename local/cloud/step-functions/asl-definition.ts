@@ -18,7 +18,9 @@ const Payload = z.record(z.string(), z.string()).superRefine((payload, problems)
   }
 });
 
-const ErrorEquals = z.array(z.union([z.literal('States.ALL'), z.string().regex(/^(?!States\.)/)])).min(1);
+const OwnError = z.string().regex(/^(?!States\.)/);
+const ErrorEquals = z.array(z.union([z.literal('States.ALL'), OwnError])).min(1);
+const CaughtErrors = z.array(z.union([z.enum(['States.ALL', 'States.Timeout']), OwnError])).min(1);
 const Retrier = z.strictObject({
   ErrorEquals,
   IntervalSeconds: z.number().default(1),
@@ -26,7 +28,7 @@ const Retrier = z.strictObject({
   BackoffRate: z.number().default(2),
   MaxDelaySeconds: z.number().optional(),
 });
-const Catcher = z.strictObject({ ErrorEquals, ResultPath: z.null(), Next: z.string() });
+const Catcher = z.strictObject({ ErrorEquals: CaughtErrors, ResultPath: z.null(), Next: z.string() });
 const transition = { Next: z.string().optional(), End: z.literal(true).optional() };
 
 const Task = z.strictObject({
@@ -34,6 +36,7 @@ const Task = z.strictObject({
   Resource: z.enum(RESOURCES),
   Parameters: z.strictObject({ FunctionName: z.string(), Payload }),
   ResultPath: z.null(),
+  TimeoutSecondsPath: Path.optional(),
   Retry: z.array(Retrier).default([]),
   Catch: z.array(Catcher).default([]),
   ...transition,

@@ -30,6 +30,8 @@ export interface TaskRequest {
   payload: unknown;
   /** If set, SendTaskSuccess with this token ends the task, not the function's return. */
   token?: string;
+  /** When the attempt fails with States.Timeout. */
+  endsAtMs?: number | undefined;
 }
 
 export interface Effects {
@@ -148,7 +150,10 @@ async function withRetry(state: TaskState, key: string, run: Run): Promise<void>
       const token = resource === INVOKE_WITH_TOKEN ? effects.openToken(attemptKey) : undefined;
       const context = { State: { RetryCount: attempt }, ...(token !== undefined && { Task: { Token: token } }) };
       const payload = fillPayload(parameters.Payload, { $: run.input, $$: context });
-      const request = { resource, functionArn: parameters.FunctionName, payload, token };
+      const timeoutMs = timeoutOf(state, run);
+      const endsAtMs =
+        timeoutMs === undefined ? undefined : effects.once(`${attemptKey} ends`, () => effects.now() + timeoutMs);
+      const request = { resource, functionArn: parameters.FunctionName, payload, token, endsAtMs };
       return await effects.runTask(attemptKey, request, run.signal);
     } catch (error) {
       if (!(error instanceof StateError)) throw error;
@@ -160,6 +165,13 @@ async function withRetry(state: TaskState, key: string, run: Run): Promise<void>
       await effects.sleepUntil(untilMs, run.signal);
     }
   }
+}
+
+function timeoutOf({ TimeoutSecondsPath: path }: TaskState, { input }: Run): number | undefined {
+  if (path === undefined) return undefined;
+  const seconds = lookUp(path, { $: input }, 'States.Runtime');
+  if (typeof seconds === 'number' && Number.isInteger(seconds) && seconds > 0) return seconds * 1000;
+  throw new StateError('States.Runtime', `${path} must be a positive integer, not ${String(seconds)}.`);
 }
 
 function retryDelayMs({ IntervalSeconds, BackoffRate, MaxDelaySeconds }: RetryRule, count: number): number {

@@ -140,12 +140,18 @@ export class Execution implements Effects {
       if (signal.aborted) return reject(new Aborted());
       const settle = (outcome: Outcome) => {
         if (this.#ended || !this.#pending.delete(key)) return;
+        timer?.cancel();
         signal.removeEventListener('abort', abort);
         store.endTask(this.#arn, key, `${key} outcome`, outcome);
         this.#recordOutcome(key, request, outcome);
         resolve(outcome);
       };
+      const timer =
+        request.endsAtMs === undefined
+          ? undefined
+          : this.#options.clock.at(request.endsAtMs, () => settle({ error: 'States.Timeout', cause: '' }));
       const abort = () => {
+        timer?.cancel();
         // An execution that has ended or is suspended has no pending tasks, and its journal stays unchanged.
         if (this.#pending.delete(key)) store.endTask(this.#arn, key, `${key} outcome`, ABORTED);
         reject(new Aborted());

@@ -188,6 +188,45 @@ describe('the local Step Functions, seen through the AWS SDK', () => {
     expect(invocations).toHaveLength(1);
   });
 
+  const timed = () =>
+    machine(
+      {
+        ...askWithToken,
+        TimeoutSecondsPath: '$.seconds',
+        Catch: [{ ErrorEquals: ['States.Timeout'], ResultPath: null, Next: 'Late' }],
+        End: true,
+      },
+      { Late: task('late') },
+    );
+
+  it('a token that is completed before the timeout ends the task', async () => {
+    await run(timed(), { ...input(), seconds: 3_600 });
+    await invoked('notify');
+    clock.advance(3_599 * SECOND_MS);
+    await turn();
+    await succeed(token());
+    expect((await ended('e', 'm')).status).toBe('SUCCEEDED');
+    expect(invocations.map(({ name }) => name)).toEqual(['notify']);
+  });
+
+  it('a task ends at its timeout, which a restart does not postpone, and its token is refused then', async () => {
+    await run(timed(), { ...input(), seconds: 3_600 });
+    await invoked('notify');
+    clock.advance(3_000 * SECOND_MS);
+    await reopen();
+    clock.advance(601 * SECOND_MS);
+    expect((await ended('e', 'm')).status).toBe('SUCCEEDED');
+    expect(invocations.map(({ name }) => name)).toEqual(['notify', 'late']);
+    await expect(succeed(token())).rejects.toMatchObject({
+      name: expect.stringMatching(/^Task(TimedOut|DoesNotExist)$/),
+    });
+  });
+
+  it.each([0, 1.5, '60', undefined])('a timeout of %s fails the execution', async (seconds) => {
+    await run(timed(), { ...input(), seconds });
+    expect(await ended('e', 'm')).toMatchObject({ status: 'FAILED', error: 'States.Runtime' });
+  });
+
   it('accepts a completion in the moment in which the data folder is opened again', async () => {
     await open();
     await start('a-1');
