@@ -51,6 +51,11 @@ export interface Run {
   input: unknown;
   signal: AbortSignal;
   path: string;
+  /**
+   * When the last wait or timeout was due. The clock of the host may have jumped past it, and past the end of the next state as
+   * well, so the next state begins at this time and not now.
+   */
+  due: { atMs?: number };
 }
 
 export async function runMachine(machine: MachineDefinition, run: Run): Promise<void> {
@@ -74,7 +79,8 @@ export async function runMachine(machine: MachineDefinition, run: Run): Promise<
 async function runState(state: StateDefinition, key: string, run: Run): Promise<string | undefined> {
   switch (state.Type) {
     case 'Wait':
-      await run.effects.sleepUntil(timestamp(state.TimestampPath, run), run.signal);
+      run.due.atMs = timestamp(state.TimestampPath, run);
+      await run.effects.sleepUntil(run.due.atMs, run.signal);
       return state.Next;
     case 'Succeed':
       return undefined;
@@ -151,8 +157,10 @@ async function withRetry(state: TaskState, key: string, run: Run): Promise<void>
       const context = { State: { RetryCount: attempt }, ...(token !== undefined && { Task: { Token: token } }) };
       const payload = fillPayload(parameters.Payload, { $: run.input, $$: context });
       const timeoutMs = timeoutOf(state, run);
+      const beganAtMs = Math.min(run.due.atMs ?? Number.POSITIVE_INFINITY, effects.now());
       const endsAtMs =
-        timeoutMs === undefined ? undefined : effects.once(`${attemptKey} ends`, () => effects.now() + timeoutMs);
+        timeoutMs === undefined ? undefined : effects.once(`${attemptKey} ends`, () => beganAtMs + timeoutMs);
+      run.due = { ...(endsAtMs !== undefined && { atMs: endsAtMs }) };
       const request = { resource, functionArn: parameters.FunctionName, payload, token, endsAtMs };
       return await effects.runTask(attemptKey, request, run.signal);
     } catch (error) {

@@ -47,7 +47,7 @@ export class Execution implements Effects {
     const { row } = this.#options;
     this.record('started', 'ExecutionStarted', { executionStartedEventDetails: { input: row.input } });
     const definition = parseDefinition(row.arn, JSON.parse(row.definition));
-    const run = { effects: this, input: JSON.parse(row.input), signal: this.#abort.signal, path: '' };
+    const run = { effects: this, input: JSON.parse(row.input), signal: this.#abort.signal, path: '', due: {} };
     runMachine(definition, run).then(
       () => this.#end({ status: 'SUCCEEDED', output: row.input }),
       (error) => {

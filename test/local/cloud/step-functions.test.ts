@@ -222,6 +222,16 @@ describe('the local Step Functions, seen through the AWS SDK', () => {
     });
   });
 
+  it('the timeouts of several states have passed after one jump of the clock', async () => {
+    const [first, second] = [timed().States.First, timed().States.First];
+    const next = { ...first, Catch: [{ ErrorEquals: ['States.Timeout'], ResultPath: null, Next: 'Second' }] };
+    await run(machine(next, { Second: second, Late: task('late') }), { ...input(), seconds: 3_600 });
+    await invoked('notify');
+    clock.advance(7_201 * SECOND_MS);
+    expect((await ended('e', 'm')).status).toBe('SUCCEEDED');
+    expect(invocations.map(({ name }) => name)).toEqual(['notify', 'notify', 'late']);
+  });
+
   it.each([0, 1.5, '60', undefined])('a timeout of %s fails the execution', async (seconds) => {
     await run(timed(), { ...input(), seconds });
     expect(await ended('e', 'm')).toMatchObject({ status: 'FAILED', error: 'States.Runtime' });
