@@ -30,6 +30,8 @@ export interface BillLine {
   line: string;
   perRun: number;
   usd: number;
+  /** Depends on the customer's systems and not on this one. */
+  besides?: true;
 }
 
 /** The bill of a million such runs, line by line. */
@@ -62,11 +64,6 @@ export function billOfRuns(measured: Measured): BillLine[] {
     line('Lambda requests', invocations, PRICES.lambdaRequest),
     line('Lambda GB-seconds, CPU', gigabyteSeconds(sum((each) => each.cpuMs) / CORES), PRICES.lambdaArmGigabyteSecond),
     line('Lambda GB-seconds, waiting for AWS', gigabyteSeconds(allCalls * AWS_CALL_MS), PRICES.lambdaArmGigabyteSecond),
-    line(
-      'Lambda GB-seconds, waiting for targets',
-      gigabyteSeconds(measured.targetCalls * TARGET_CALL_MS),
-      PRICES.lambdaArmGigabyteSecond,
-    ),
     line('HTTP API requests', measured.httpApiRequests, PRICES.httpApiRequest),
     line('S3 puts', calls('s3', 'PutObject'), PRICES.s3Put),
     line('S3 gets', calls('s3', 'GetObject', 'HeadObject'), PRICES.s3Get),
@@ -74,10 +71,19 @@ export function billOfRuns(measured: Measured): BillLine[] {
     line('Secrets Manager requests', calls('secretsmanager'), PRICES.secretsManagerRequest),
     line('CloudWatch Logs, GB', logBytes / GIGABYTE, PRICES.logsGigabyte),
     line('Step Functions transitions', measured.transitions, PRICES.stepFunctionsTransition),
+    {
+      ...line(
+        'besides: GB-seconds, waiting for targets',
+        gigabyteSeconds(measured.targetCalls * TARGET_CALL_MS),
+        PRICES.lambdaArmGigabyteSecond,
+      ),
+      besides: true,
+    },
   ];
 }
 
-export const totalOf = (lines: readonly BillLine[]): number => lines.reduce((sum, { usd }) => sum + usd, 0);
+export const totalOf = (lines: readonly BillLine[]): number =>
+  lines.reduce((sum, { usd, besides }) => sum + (besides ? 0 : usd), 0);
 
 /** A month of what the rows of a million runs occupy. It is not in the total: the retention of the stage decides. */
 export const storageUsdAMonth = ({ runs, units }: Measured): number =>
@@ -86,25 +92,23 @@ export const storageUsdAMonth = ({ runs, units }: Measured): number =>
 export function printBill(bills: Record<string, BillLine[]>, print: (text: string) => void): void {
   const names = Object.keys(bills);
   const [first = []] = Object.values(bills);
-  print('USD for a million runs of five governed steps, at list prices (us-east-1); counts are for one run');
-  print(''.padEnd(42) + names.map((name) => name.padStart(26)).join(''));
-  for (const [index, { line }] of first.entries()) {
+  const row = (title: string, cells: string[]) =>
+    print(title.padEnd(42) + cells.map((cell) => cell.padStart(26)).join(''));
+  const lineAt = (index: number) => {
     const cells = names.map((name) => {
       const { perRun = 0, usd = 0 } = bills[name]?.[index] ?? {};
-      return `${perRun.toPrecision(4)} → ${usd.toFixed(2)}`.padStart(26);
+      return `${perRun.toPrecision(4)} → ${usd.toFixed(2)}`;
     });
-    print(line.padEnd(42) + cells.join(''));
-  }
-  print(
-    'total'.padEnd(42) +
-      names
-        .map((name) =>
-          totalOf(bills[name] ?? [])
-            .toFixed(2)
-            .padStart(26),
-        )
-        .join(''),
+    row(first[index]?.line ?? '', cells);
+  };
+  print('USD for a million runs of five governed steps, at list prices (us-east-1); counts are for one run');
+  row('', names);
+  for (const [index, { besides }] of first.entries()) if (!besides) lineAt(index);
+  row(
+    'total',
+    names.map((name) => totalOf(bills[name] ?? []).toFixed(2)),
   );
+  for (const [index, { besides }] of first.entries()) if (besides) lineAt(index);
   print(
     `waiting assumed: ${AWS_CALL_MS} ms for a call of AWS, ${TARGET_CALL_MS} ms for one of a target; 512 MB, ${CORES.toFixed(2)} of a core`,
   );
