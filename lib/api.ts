@@ -89,7 +89,7 @@ export class Api extends Construct {
     });
     worker.allowMoves(control);
     sessionTokens.allow(control);
-    runTable.allow(control, ['Query'], ['OUTBOX', 'TENANT']);
+    runTable.allow(control, ['Query'], ['OUTBOX', 'TENANT', 'NOTICE']);
     // To resolve a run is to settle its receipts.
     runTable.allow(control, ['PutItem'], ['RECEIPT']);
     runTable.allowIndexQuery(control, 'bySubject');

@@ -148,7 +148,7 @@ export class ApprovalFlow extends Construct {
     const publishDecision = new NodeFunction(this, 'Follow', {
       bundles,
       entry: 'approval/publish-decision',
-      description: 'Updates cards, posts digests and ends the executions of closed approvals',
+      description: 'Updates cards, posts digests and notices, and ends the executions of closed approvals',
       schema: PublishDecisionEnvironment,
       environment: {
         RUN_TABLE: runTable.table.tableName,
@@ -157,10 +157,10 @@ export class ApprovalFlow extends Construct {
       timeout: NOTIFY_TIMEOUT,
     });
     this.queue.consumedBy(publishDecision, { batchSize: PUBLISH_BATCH, maxConcurrency: PUBLISH_CONCURRENCY });
-    runTable.allow(publishDecision, ['GetItem'], ['RUN', 'TOKEN', 'TENANT', 'DIGEST']);
+    runTable.allow(publishDecision, ['GetItem'], ['RUN', 'TOKEN', 'TENANT', 'DIGEST', 'NOTICE']);
     runTable.allow(publishDecision, ['Query'], ['TENANT', 'OUTBOX']);
     runTable.allow(publishDecision, ['BatchGetItem'], ['RUN']);
-    runTable.allow(publishDecision, ['PutItem'], ['DIGEST', 'OUTBOX']);
+    runTable.allow(publishDecision, ['PutItem'], ['DIGEST', 'OUTBOX', 'NOTICE']);
     runTable.allow(publishDecision, ['DeleteItem'], ['OUTBOX']);
     messagingSecrets.readableBy(publishDecision);
     publishDecision.allow(['states:SendTaskSuccess'], [this.machine.stateMachineArn]);

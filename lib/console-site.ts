@@ -58,6 +58,8 @@ interface ConsoleSiteProps {
 
 /** The console: static files in S3, behind a CloudFront distribution that passes the paths of the API to the HTTP API. */
 export class ConsoleSite extends Construct {
+  readonly url: string;
+
   constructor(scope: Construct, id: string, props: ConsoleSiteProps) {
     super(scope, id);
     const bucket = new Bucket(this, 'Bucket', {
@@ -69,7 +71,8 @@ export class ConsoleSite extends Construct {
     });
     this.#deploy(bucket, props.bundles);
     const distribution = this.#distribution(bucket, props);
-    new CfnOutput(Stack.of(this), 'ConsoleUrl', { value: `https://${distribution.distributionDomainName}` });
+    this.url = `https://${distribution.distributionDomainName}`;
+    new CfnOutput(Stack.of(this), 'ConsoleUrl', { value: this.url });
   }
 
   #deploy(bucket: Bucket, bundles: FunctionBundles): void {

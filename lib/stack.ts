@@ -139,7 +139,12 @@ export class CountersignStack extends Stack {
 
     // People work in the console, which is in front of the same HTTP API.
     const { accessLogs } = evidence;
-    if (config.console) new ConsoleSite(this, 'Console', { bundles, config, httpApi, accessLogs, liveFeed });
+    if (config.console) {
+      const site = new ConsoleSite(this, 'Console', { bundles, config, httpApi, accessLogs, liveFeed });
+      // The local host serves the console at the address of the HTTP API, without TLS.
+      const url = config.stage === LOCAL_STAGE ? httpApi.api.apiEndpoint : site.url;
+      approvals.publishDecision.addEnvironment('CONSOLE_URL', url);
+    }
 
     const evidenceParts = { evidence, evidenceLog };
     this.#addAlarms({

@@ -32,6 +32,10 @@ const MODULES: readonly CommandModule[] = [
     ],
     load: async () => (await import('./runs/control.ts')).runsControl,
   },
+  {
+    names: ['runs subscribe', 'runs subscriptions'],
+    load: async () => (await import('./runs/subscriptions.ts')).runSubscriptions,
+  },
   { names: ['runs bulk'], load: async () => (await import('./runs/bulk.ts')).runsBulk },
   { names: ['approvals list'], load: async () => (await import('./approvals/list.ts')).approvalsList },
   { names: ['approvals show'], load: async () => (await import('./approvals/show.ts')).approvalsShow },

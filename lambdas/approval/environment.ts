@@ -10,7 +10,8 @@ export const WaitForDecisionEnvironment = z.object({
   APPROVAL_QUEUE_URL: z.string(),
 });
 
-export const PublishDecisionEnvironment = z.object(NotifyingEnvironment);
+/** `CONSOLE_URL`: in a stage with a console. */
+export const PublishDecisionEnvironment = z.object({ ...NotifyingEnvironment, CONSOLE_URL: z.string().optional() });
 
 export const ExpireEnvironment = z.object({ STEP_QUEUE_URL: z.string() });
 

@@ -8,25 +8,30 @@ import { functionHandler } from '../entry/middy-handler.ts';
 import { processBatch } from '../entry/sqs-batch.ts';
 import { systemClock, systemIds, systemLog, systemPause } from '../entry/system.ts';
 import { secretNames } from '../entry/tenant-secrets.ts';
+import { DynamoNoticeStore } from '../notify/dynamo-notice-store.ts';
+import { notifyRunEnd } from '../notify/notify-run-end.ts';
 import { CachedDefinitions } from '../pipeline/cached-definitions.ts';
 import { DynamoDefinitions } from '../pipeline/dynamo-definitions.ts';
 import { DynamoRunStore } from '../run/dynamo/dynamo-run-store.ts';
 import { SlackCards } from '../slack/card/slack-cards.ts';
 import { SlackDigests } from '../slack/digest/slack-digests.ts';
+import { SlackNotices } from '../slack/notice/slack-notices.ts';
 import { DynamoDigestStore } from './digest/dynamo-digest-store.ts';
 import { postDigest } from './digest/post-digest.ts';
 import { PublishDecisionEnvironment } from './environment.ts';
 import { publishDecision } from './publish-decision.ts';
 import { SfnTaskTokens } from './sfn-task-tokens.ts';
 
-const ApprovalMessage = z.object({
-  /** Absent: publish a change of the approval. */
-  kind: z.enum(['list_overdue', 'repeat_digest']).optional(),
-  entryId: z.string(),
-  tenant: z.string(),
-  runId: z.string(),
-  approvalId: z.string(),
-});
+const ofRun = { entryId: z.string(), tenant: z.string(), runId: z.string() };
+const Message = z.union([
+  z.object({ kind: z.literal('notify_run_end'), ...ofRun }),
+  z.object({
+    /** Absent: publish a change of the approval. */
+    kind: z.enum(['list_overdue', 'repeat_digest']).optional(),
+    ...ofRun,
+    approvalId: z.string(),
+  }),
+]);
 
 const environment = readEnvironment(PublishDecisionEnvironment);
 const dynamo = new DynamoDBClient();
@@ -45,10 +50,22 @@ const publisher = {
 };
 const digester = { ...publisher, definitions, clock: systemClock, ids: systemIds };
 
-/** Publishes changes of approvals, and posts digests of those that are overdue. */
+const notifier = {
+  runs,
+  notices: new DynamoNoticeStore(dynamo, environment.RUN_TABLE),
+  messages: new SlackNotices({ connections, definitions, log: systemLog, consoleUrl: environment.CONSOLE_URL }),
+  clock: systemClock,
+  ids: systemIds,
+  log: systemLog,
+};
+
+/** Publishes changes of approvals, posts digests of those that are overdue, and notifies of the end of runs. */
 export const handler = functionHandler<SQSEvent, SQSBatchResponse>().handler((event: SQSEvent, context: Context) => {
   const timeLeftMs = () => context.getRemainingTimeInMillis();
-  const process = ({ kind, ...message }: z.infer<typeof ApprovalMessage>) =>
-    kind ? postDigest({ ...digester, timeLeftMs }, { kind, ...message }) : publishDecision(publisher, message);
-  return processBatch(event, ApprovalMessage, process, systemLog);
+  const process = (message: z.infer<typeof Message>) => {
+    if (message.kind === 'notify_run_end') return notifyRunEnd({ ...notifier, timeLeftMs }, message);
+    const { kind, ...about } = message;
+    return kind ? postDigest({ ...digester, timeLeftMs }, { kind, ...about }) : publishDecision(publisher, about);
+  };
+  return processBatch(event, Message, process, systemLog);
 });

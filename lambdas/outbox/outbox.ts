@@ -36,6 +36,8 @@ export const OutboxEntry = z.discriminatedUnion('kind', [
   entryOf('export_run', {}),
   /** Writes the output of a command to its object: S3 did not respond when it completed, or its agent is lost. */
   entryOf('store_output', { stepIndex: z.int(), leaseVersion: z.int() }),
+  /** Notifies people of the end of the run. */
+  entryOf('notify_run_end', {}),
   /** Starts the state machine that waits for the decision. */
   entryOf('start_approval', { approvalId: z.string(), clocks: ApprovalClocks }),
   /** Publishes a change of an approval: updates its card, and ends its state machine if it is closed. */
@@ -142,6 +144,7 @@ async function actionOf(
   switch (kind) {
     case 'seal_evidence':
     case 'export_run':
+    case 'notify_run_end':
       return { kind, ...of };
     case 'seal_addendum':
       return { kind, ...of, seq: Number(rest) };

@@ -5,10 +5,12 @@ export type Role = (typeof ROLES)[number];
  * Every role has these. Two of them are limited further where they are used: `approvals:respond` lets anybody call the
  * decision routes, and each approval checks who may decide it (a delegate can have any role). `people:set-away` lets
  * people mark themselves as away. With `api-keys:own` they create, see and revoke their own keys.
+ * `runs:subscribe` lets them be notified themselves; to notify a channel they need `runs:control`.
  */
 const EVERY_ROLE = [
   'runs:read',
   'runs:assign',
+  'runs:subscribe',
   'evidence:read',
   'approvals:read',
   'approvals:respond',

@@ -88,8 +88,9 @@ async function endRun(runs: Pick<RunStore, 'approval'>, draft: RunDraft): Promis
   if (canceled) recordUnknownWrites(draft, { undone: false });
   await closeOpenSteps(runs, draft);
   if (canceled) recordRemainingWrites(draft);
-  const { tenant, runId } = draft.run;
+  const { tenant, runId, notify = [] } = draft.run;
   draft.enqueue(newOutboxEntry({ kind: 'seal_evidence', tenant, runId }, draft.at));
+  if (notify.length > 0) draft.enqueue(newOutboxEntry({ kind: 'notify_run_end', tenant, runId }, draft.at));
 }
 
 /** The time that people need to decide does not count against the deadline. */

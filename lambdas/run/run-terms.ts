@@ -27,6 +27,16 @@ export const Destination = z.discriminatedUnion('type', [
 ]);
 export type Destination = z.infer<typeof Destination>;
 
+/** The thread in Slack that a run belongs to. */
+export interface SlackThread {
+  type: 'slack_thread';
+  channel: string;
+  threadTs: string;
+}
+
+/** Where a run reports its end. */
+export type NotifiedPlace = Destination | SlackThread;
+
 /** What its automation says of a run, as far as it is set. Fixed when the run is accepted. */
 export interface RunTerms {
   caps?: Caps;

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { RecordedError } from './errors.ts';
 import type { Compensation } from './events/write-events.ts';
-import type { Destination, RunTerms } from './run-terms.ts';
+import type { NotifiedPlace, RunTerms } from './run-terms.ts';
 import type { ValidationMode } from './validation-mode.ts';
 
 export const RUN_SCHEMA_VERSION = 1;
@@ -66,7 +66,7 @@ interface RunFacts {
   /** The configuration of its sessions, from the start of the run on. */
   configuration?: string;
   /** Where people are notified of its end. */
-  notify?: Destination[];
+  notify?: NotifiedPlace[];
   /** Number and hash of the last commit. The same transaction writes the run row and the commit. */
   seq: number;
   headHash: string;

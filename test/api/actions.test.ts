@@ -41,7 +41,13 @@ interface Sent {
 async function send(route: RouteDefinition, { params, body, query, headers = {}, as = OPERATOR }: Sent = {}) {
   const event = { ...eventFor(route, as, { params, body }), headers, queryStringParameters: query } as HttpEvent;
   const ids = { next: (prefix: string) => `${prefix}_${(++requests).toString(16).padStart(32, 'a')}` };
-  const ports = { ...shop.worker, ids, definitions: shop.definitions, sessionSecret: async () => SECRET };
+  const ports = {
+    ...shop.worker,
+    ids,
+    definitions: shop.definitions,
+    sessionSecret: async () => SECRET,
+    notices: shop.runs.notices,
+  };
   const handle = () => {
     if (Object.values(actionRoutes).includes(route as never)) {
       return handleRuns({ ...ports, ...outputPorts(shop.clock), cursorSecret: async () => 'secret' }, event);

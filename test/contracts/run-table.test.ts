@@ -9,6 +9,7 @@ import { DynamoBulkJobs } from '../../lambdas/api/bulk/dynamo-bulk-jobs.ts';
 import { DynamoDigestStore } from '../../lambdas/approval/digest/dynamo-digest-store.ts';
 import { DynamoLiveStore } from '../../lambdas/live/dynamo-live-store.ts';
 import type { LiveStore } from '../../lambdas/live/live-store.ts';
+import { DynamoNoticeStore } from '../../lambdas/notify/dynamo-notice-store.ts';
 import { DynamoDefinitions } from '../../lambdas/pipeline/dynamo-definitions.ts';
 import { DynamoPlanStore } from '../../lambdas/plan/dynamo-plan-store.ts';
 import type { Commit } from '../../lambdas/run/commit.ts';
@@ -48,6 +49,7 @@ import { ChangeDraft } from './change-draft.ts';
 import { describeDefinitionsContract } from './definitions-contract.ts';
 import { digestStoreContract } from './digest-store-contract.ts';
 import { liveStoreContract } from './live-store-contract.ts';
+import { noticeStoreContract } from './notice-store-contract.ts';
 import { outputStoreContract } from './output-store-contract.ts';
 import { planStoreContract } from './plan-store-contract.ts';
 import { BY, besides, evidenceRecord, requested } from './run-store-bench.ts';
@@ -131,6 +133,8 @@ describe('schedules: DynamoDB', () =>
     return { store: new DynamoScheduleStore(run.client, run.table, pause), dueNames };
   }));
 
+describe('notices: memory', () => noticeStoreContract(() => new MemoryRunStore().notices));
+describe('notices: DynamoDB', () => noticeStoreContract(() => new DynamoNoticeStore(run.client, run.table)));
 describe('digests: memory', () =>
   digestStoreContract(() => {
     const runs = new MemoryRunStore();

@@ -24,6 +24,7 @@ export class FakeSlack {
   answer({ url, parts: [, method], body = {} }: FakeRequest): FakeAnswer {
     if (method === 'chat.postMessage') return this.#post(body);
     if (method === 'chat.update') return this.#update(body);
+    if (method === 'conversations.open') return this.#openDirect(String(body.users));
     if (method === 'conversations.list' || method === 'users.conversations') {
       return ok({ channels: [...this.channels.keys()].map((name) => ({ id: slackId(name), name: name.slice(1) })) });
     }
@@ -61,6 +62,14 @@ export class FakeSlack {
     return ok({ channel: slackId(name), ts });
   }
 
+  /** The direct messages of a person are in the channel `@USER`. */
+  #openDirect(user: string): FakeAnswer {
+    if (user === NO_USER) return refused('user_not_found');
+    const name = `@${user}`;
+    if (!this.channels.has(name)) this.channels.set(name, []);
+    return ok({ channel: { id: slackId(name) } });
+  }
+
   /** Text without blocks removes the blocks. */
   #update({ channel, ts, text, blocks }: Record<string, unknown>): FakeAnswer {
     const message = this.#inChannel(channel)?.find((each) => each.ts === ts);
@@ -70,6 +79,9 @@ export class FakeSlack {
     return ok({ channel, ts, text: message.text, message });
   }
 }
+
+/** A user who has left the workspace. */
+export const NO_USER = 'U0GONE';
 
 const ok = (body: object): FakeAnswer => ({ status: 200, body: { ok: true, ...body } });
 const refused = (error: string): FakeAnswer => ({ status: 200, body: { ok: false, error } });

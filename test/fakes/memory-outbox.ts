@@ -24,6 +24,8 @@ export interface ApprovalFollow {
 /** The request of an overdue approval, or of the repeat of a digest. */
 export type DigestAsk = ApprovalFollow & { kind: 'list_overdue' | 'repeat_digest' };
 
+export type RunEndRequest = Omit<ApprovalFollow, 'approvalId'>;
+
 export type ApprovalStart = ApprovalFollow & z.infer<typeof ApprovalClocks>;
 
 /** Replaces the queues and the approval state machine: collects messages; an approval starts once for each name. */
@@ -33,6 +35,7 @@ export class MemoryOutbox implements OutboxDispatcher {
   readonly #seals: SealRequest[] = [];
   readonly #follows: ApprovalFollow[] = [];
   readonly #digests: DigestAsk[] = [];
+  readonly #ends: RunEndRequest[] = [];
 
   constructor(passage: Passage = undisturbed) {
     this.#passage = passage;
@@ -53,6 +56,10 @@ export class MemoryOutbox implements OutboxDispatcher {
       if (kind === 'store_output') {
         const { stepIndex, leaseVersion } = entry;
         this.#seals.push({ kind, ...request, stepIndex, leaseVersion });
+        return;
+      }
+      if (kind === 'notify_run_end') {
+        this.#ends.push(request);
         return;
       }
       const { approvalId } = entry;
@@ -77,6 +84,11 @@ export class MemoryOutbox implements OutboxDispatcher {
   /** Takes out the requests for digests. */
   receiveDigests(): DigestAsk[] {
     return this.#digests.splice(0);
+  }
+
+  /** Takes out the requests to notify of the end of runs. */
+  receiveEnds(): RunEndRequest[] {
+    return this.#ends.splice(0);
   }
 
   startedApprovals(): ApprovalStart[] {

@@ -44,6 +44,7 @@ import type { RunningStep, Step } from '../../lambdas/run/step.ts';
 import { assignmentRow, MemoryAgents } from './memory-agents.ts';
 import { MemoryCaps } from './memory-caps.ts';
 import { MemoryDigests } from './memory-digests.ts';
+import { MemoryNotices } from './memory-notices.ts';
 import { copy, MemoryRows, transact, write } from './memory-rows.ts';
 import { MemorySchedules } from './memory-schedules.ts';
 import { type Passage, undisturbed } from './passage.ts';
@@ -79,6 +80,7 @@ export class MemoryRunStore implements RunStore {
   /** In the same table: commits of runs change assignments. */
   readonly agents = new MemoryAgents((name, run) => this.#passage(name, run));
   /** In the same table: their outbox entries are written in the same transactions. */
+  readonly notices = new MemoryNotices((name, run) => this.#passage(name, run));
   readonly digests = new MemoryDigests(this.#outbox, (name, run) => this.#passage(name, run));
   readonly #passage: Passage;
 

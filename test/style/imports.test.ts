@@ -22,6 +22,7 @@ const LAYERS = [
   ['pipeline'],
   ['proposal'],
   ['run-changes'],
+  ['notify'],
   ['approval'],
   ['worker'],
   ['plan'],

@@ -27,7 +27,7 @@ import { deadLetterRoutes, healthRoutes, outboxRoutes, statusRoutes } from './op
 import { changeRoutes, peopleRoutes } from './people.ts';
 import { policyRoutes } from './policies.ts';
 import type { RouteDefinition, Routes } from './route.ts';
-import { caseRoutes, controlRoutes, outputRoutes, runRoutes } from './runs.ts';
+import { caseRoutes, controlRoutes, outputRoutes, runRoutes, subscriptionRoutes } from './runs.ts';
 import { scheduleRoutes } from './schedules.ts';
 import { settingsRoutes } from './settings.ts';
 import { sourceRoutes } from './sources.ts';
@@ -46,7 +46,14 @@ export const CONTRACT = {
   agentWork: agentWorkRoutes,
   runs: { ...runRoutes, ...outputRoutes, ...actionRoutes, ...executionReadRoutes },
   bulk: bulkRoutes,
-  control: { ...controlRoutes, ...caseRoutes, ...sessionRoutes, ...executionControlRoutes, ...outboxRoutes },
+  control: {
+    ...controlRoutes,
+    ...caseRoutes,
+    ...sessionRoutes,
+    ...subscriptionRoutes,
+    ...executionControlRoutes,
+    ...outboxRoutes,
+  },
   start: { ...startRoutes, ...directActionRoutes, ...executionStartRoutes },
   approvals: { ...approvalRoutes, ...executionApprovalRoutes },
   definitions: {

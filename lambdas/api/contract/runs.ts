@@ -515,6 +515,45 @@ const personCommand = <const Command extends string, const Needed extends Right,
   body: Body,
 ) => route({ ...runCommand(command, summary, body), right, peopleOnly: true });
 
+const Notified = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('slack_channel'), channel: z.string() }),
+  z.object({ type: z.literal('slack_dm_user'), person: z.string() }),
+  z.object({ type: z.literal('slack_thread'), channel: z.string(), threadTs: z.string() }),
+]);
+
+const Subscription = z.object({
+  to: Notified,
+  notifiedAt: Timestamp.nullable().meta({ description: 'When the message was posted' }),
+  skipped: z.string().nullable().meta({ description: 'Why none is posted: there is no such channel or person' }),
+});
+
+export const subscriptionRoutes = {
+  subscribeRun: route({
+    method: 'POST',
+    path: '/api/v1/runs/{id}/subscriptions',
+    right: 'runs:subscribe',
+    summary: 'Notifies you, or a Slack channel, of the end of a run, once',
+    params: runParams,
+    body: z.strictObject({
+      channel: z
+        .string()
+        .min(1)
+        .max(80)
+        .optional()
+        .meta({ description: 'A Slack channel; operators may name one. Without it, you get a direct message' }),
+    }),
+    responses: { 200: z.object({ runId: z.string(), subscriptions: z.array(Subscription) }) },
+  }),
+  listSubscriptions: route({
+    method: 'GET',
+    path: '/api/v1/runs/{id}/subscriptions',
+    right: 'runs:read',
+    summary: 'Lists who is notified of the end of a run: at most 50',
+    params: runParams,
+    responses: { 200: z.object({ runId: z.string(), subscriptions: z.array(Subscription) }) },
+  }),
+};
+
 /** What people record about a run, also after it has ended. */
 export const caseRoutes = {
   assignRun: personCommand(

@@ -2,17 +2,20 @@ import { readEnvironment } from '../../entry/environment.ts';
 import { httpHandler } from '../../entry/http.ts';
 import { stageSecret } from '../../entry/secrets-stage-secret.ts';
 import { systemIds } from '../../entry/system.ts';
+import { DynamoNoticeStore } from '../../notify/dynamo-notice-store.ts';
 import { wireRunChanger } from '../../run-changes/run-changer.wiring.ts';
 import { systemMetrics } from '../../telemetry/system-metrics.ts';
 import { ControlEnvironment } from '../environment.ts';
 import { handleControl } from './control.ts';
 
 const environment = readEnvironment(ControlEnvironment);
+const changer = wireRunChanger(environment);
 const ports = {
-  ...wireRunChanger(environment),
+  ...changer,
   ids: systemIds,
   sessionSecret: stageSecret(environment.SESSION_SECRET_ARN),
   metrics: systemMetrics(environment.STAGE),
+  notices: new DynamoNoticeStore(changer.dynamo, environment.RUN_TABLE),
 };
 
 export const handler = httpHandler((event) => handleControl(ports, event));

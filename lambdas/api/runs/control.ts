@@ -15,18 +15,26 @@ import type { Caller } from '../authorizer/caller.ts';
 import { sessionRoutes } from '../contract/actions.ts';
 import { executionControlRoutes } from '../contract/executions.ts';
 import { outboxRoutes } from '../contract/operations.ts';
-import { caseRoutes, controlRoutes, type RunSummary } from '../contract/runs.ts';
+import { caseRoutes, controlRoutes, type RunSummary, subscriptionRoutes } from '../contract/runs.ts';
 import { outboxHandlers } from '../operations/outbox.ts';
 import { router } from '../router.ts';
 import { runSummary } from './run-views.ts';
+import { type Subscriptions, subscriptionHandlers } from './subscriptions.ts';
 
 /** Changes runs. `ids` names the run that undoes the writes of an ended run. */
-export interface ControlPorts extends SessionPorts {
+export interface ControlPorts extends SessionPorts, Subscriptions {
   definitions: RunChanger['definitions'] & Pick<Definitions, 'people'>;
   ids: Ids;
 }
 
-const routes = { ...controlRoutes, ...caseRoutes, ...sessionRoutes, ...executionControlRoutes, ...outboxRoutes };
+const routes = {
+  ...controlRoutes,
+  ...caseRoutes,
+  ...sessionRoutes,
+  ...subscriptionRoutes,
+  ...executionControlRoutes,
+  ...outboxRoutes,
+};
 
 /** One function changes runs, for people and for sessions, and resends outbox entries: it has the permissions for all. */
 export const handleControl = router<ControlPorts, typeof routes>(routes, {
@@ -55,6 +63,7 @@ export const handleControl = router<ControlPorts, typeof routes>(routes, {
   ),
   resolveRun: change((ports, target, body: Resolving, { person }) => resolveRun(ports, target, body, person)),
   ...sessionHandlers,
+  ...subscriptionHandlers,
   ...outboxHandlers,
 });
 

@@ -100,7 +100,8 @@ function sameTrigger({ run, trigger }: LoadedRun, version: number) {
       name: automation,
       workspace,
       ...terms,
-      ...(notify && { notifications: notify }),
+      // A thread belongs to its own run.
+      notifications: (notify ?? []).filter((each) => each.type !== 'slack_thread'),
       workflow: { name: workflow.name, version },
       ...(inputsFrom && { inputs: inputsFrom }),
     },

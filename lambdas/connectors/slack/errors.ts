@@ -3,7 +3,7 @@ import { OutcomeUnknown, RATE_LIMIT_PAUSE_MS, TargetRefused } from '../target-er
 
 /**
  * The documented errors of the methods in use: chat.getPermalink, chat.postMessage, chat.update, conversations.history,
- * conversations.replies, users.conversations, views.open. Messages never quote an unlisted error, because its text is
+ * conversations.open, conversations.replies, users.conversations, views.open. Messages never quote an unlisted error, because its text is
  * not trusted.
  */
 
@@ -31,7 +31,7 @@ const FINAL = `block_mismatch cannot_reply_to_message cant_broadcast_message can
   invalid_metadata_schema invalid_post_type invalid_trigger_id invalid_ts_latest invalid_ts_oldest invalid_types
   is_archived is_inactive message_not_found metadata_too_large method_deprecated method_not_supported_for_channel_type
   missing_argument missing_post_type msg_blocks_too_long msg_too_long no_text not_in_channel thread_not_found
-  too_many_attachments unknown_method view_too_large`.split(/\s+/);
+  too_many_attachments unknown_method user_disabled user_not_found user_not_visible view_too_large`.split(/\s+/);
 
 const WHAT_TO_DO: Readonly<Record<string, string>> = {
   channel_not_found: 'check the channel, and invite the app to it if it is private',

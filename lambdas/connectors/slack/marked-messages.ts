@@ -10,7 +10,7 @@ const CLOCK_SKEW_SECONDS = 60;
 
 /** Identifies a message in its metadata, so that a message whose response was lost can be found again. */
 export interface Mark {
-  eventType: 'countersign_write' | 'countersign_approval' | 'countersign_digest';
+  eventType: 'countersign_write' | 'countersign_approval' | 'countersign_digest' | 'countersign_notice';
   mark: string;
 }
 

@@ -22,6 +22,7 @@ export type RowKind =
   | 'OUTBOX'
   | 'OUT'
   | 'DIGEST'
+  | 'NOTICE'
   | 'SCHEDULE'
   | 'SWEEP'
   | 'BULK'
@@ -274,6 +275,12 @@ export const CONFIGURATION_PREFIX = 'CONFIGURATION#';
 export const configurationKey = (tenant: string, name: string): Key => ({
   pk: tenantPartition(tenant),
   sk: `${CONFIGURATION_PREFIX}${name}`,
+});
+/** Messages about a run, each posted once. */
+export const noticePartition = (tenant: string, runId: string) => partition('NOTICE', tenant, runId);
+export const noticeKey = (tenant: string, runId: string, id: string): Key => ({
+  pk: noticePartition(tenant, runId),
+  sk: id,
 });
 /** The lists of a profile: which commands may run. */
 export const PROFILE_PREFIX = 'PROFILE#';

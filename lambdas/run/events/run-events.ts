@@ -219,6 +219,16 @@ export const RUN_EVENTS = {
     },
     proves: { run: 'in commit 1: `rollbackOf` (`runId`, `bundleHash`, `steps`)' },
   }),
+  'run.subscribed': eventKind({
+    summary: 'A person asked to notify somebody of the end of the run.',
+    fields: z.strictObject({
+      actor: Id,
+      to: z.enum(['slack_channel', 'slack_dm_user']),
+      channel: Id.optional(),
+      person: Id.optional(),
+    }),
+    text: ({ actor, channel, person }) => `${actor} asked to notify ${channel ?? person} of the end of the run`,
+  }),
   'run.assigned': eventKind({
     summary: 'A person takes care of the run from now on.',
     fields: z.strictObject({ assignee: Id, actor: Id }),

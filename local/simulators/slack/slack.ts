@@ -82,6 +82,7 @@ function methodsOf(workspace: SlackWorkspace): Record<string, Method> {
     'chat.postMessage': (args) => postMessage(workspace, args),
     'chat.update': (args) => updateMessage(workspace, args),
     'chat.getPermalink': (args) => permalink(workspace, args),
+    'conversations.open': ({ users }) => openDirect(workspace, textOf(users)),
     'views.open': (args) => openView(workspace, args),
     'conversations.list': (args) => channelPage(workspace, args),
     'users.conversations': (args) => channelPage(workspace, args),
@@ -175,6 +176,13 @@ function updateMessage(workspace: SlackWorkspace, args: Arguments): SimResponse 
   workspace.save(updated);
   const { ts: _ts, ...withoutTime } = shown(workspace, updated);
   return ok({ channel: channel.id, ts: message.ts, text: updated.text, message: withoutTime });
+}
+
+/** The conversation of the app with one person. */
+function openDirect(workspace: SlackWorkspace, user: string): SimResponse {
+  const known = USERS.some(({ id, team }) => id === user && team.id === workspace.team.id);
+  if (!known) return refused('user_not_found');
+  return ok({ channel: { id: workspace.channelForPost(user).id } });
 }
 
 function permalink(workspace: SlackWorkspace, args: Arguments): SimResponse {
