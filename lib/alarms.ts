@@ -2,8 +2,12 @@ import { Aws, CfnOutput, Duration, Stack } from 'aws-cdk-lib';
 import type { HttpApi } from 'aws-cdk-lib/aws-apigatewayv2';
 import {
   Alarm,
+  type AlarmBase,
   type AlarmProps,
+  AlarmRule,
+  AlarmState,
   ComparisonOperator,
+  CompositeAlarm,
   type IMetric,
   Metric,
   TreatMissingData,
@@ -12,11 +16,12 @@ import { SnsAction } from 'aws-cdk-lib/aws-cloudwatch-actions';
 import { PolicyStatement, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import { FilterPattern, MetricFilter } from 'aws-cdk-lib/aws-logs';
 import { type ITopic, Topic } from 'aws-cdk-lib/aws-sns';
-import { EmailSubscription } from 'aws-cdk-lib/aws-sns-subscriptions';
+import { EmailSubscription, UrlSubscription } from 'aws-cdk-lib/aws-sns-subscriptions';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { type MetricDefinition, metricNamespace } from '../lambdas/telemetry/metrics.ts';
 import type { NodeFunction } from './node-function.ts';
+import { BURN_RATES, type Objective } from './objectives.ts';
 import type { StageConfig } from './stage-config.ts';
 import type { WorkQueue } from './work-queue.ts';
 
@@ -28,15 +33,20 @@ const SILENT_FOR = Duration.minutes(15);
  */
 const MESSAGE_AGE_MAX = Duration.minutes(20);
 
-/** The alarms of the stage. The description of each names a heading of the RUNBOOK. */
+const OBJECTIVE_AT_RISK = 'An objective is at risk';
+
+/** The alarms of the stage. The description of each links a heading of the RUNBOOK. */
 export class Alarms extends Construct {
-  readonly all: Alarm[] = [];
+  /** Those that notify. */
+  readonly all: AlarmBase[] = [];
   readonly #namespace: string;
+  readonly #runbookUrl: string;
   readonly #topic: ITopic;
 
   constructor(scope: Construct, id: string, config: StageConfig) {
     super(scope, id);
     this.#namespace = metricNamespace(config.stage);
+    this.#runbookUrl = config.runbookUrl;
     this.#topic = this.#alarmTopic(config);
     new CfnOutput(Stack.of(this), 'AlarmTopicArn', { value: this.#topic.topicArn });
   }
@@ -100,6 +110,30 @@ export class Alarms extends Construct {
     this.#whenAny(id, failing.metricErrors(), runbookHeading);
   }
 
+  /**
+   * The objective will be missed if this continues. The two windows have alarms without an action, and one alarm combines
+   * them: each alone would notify too late that it is over, or of a single failure.
+   */
+  burning(objective: Objective): void {
+    for (const { id: speed, factor, windows } of BURN_RATES) {
+      const alarms = windows.map((window) => {
+        const id = `${objective.id}${speed}${window.toMinutes()}m`;
+        return this.#newAlarm(id, OBJECTIVE_AT_RISK, {
+          metric: objective.badShare(window),
+          threshold: factor * (1 - objective.target),
+          evaluationPeriods: 1,
+        });
+      });
+      const combined = new CompositeAlarm(this, `${objective.id}Burns${speed}`, {
+        // CDK would give it the same name in every stage.
+        compositeAlarmName: `${Stack.of(this).stackName}-${objective.id}Burns${speed}`,
+        alarmRule: AlarmRule.allOf(...alarms.map((alarm) => AlarmRule.fromAlarm(alarm, AlarmState.ALARM))),
+        alarmDescription: `${this.#runbookLink(OBJECTIVE_AT_RISK)} (${objective.title})`,
+      });
+      this.#notify(combined);
+    }
+  }
+
   /** A scheduled function was not invoked. */
   silent(id: string, silent: NodeFunction, runbookHeading: string): void {
     this.#alarm(id, runbookHeading, {
@@ -154,18 +188,34 @@ export class Alarms extends Construct {
   }
 
   #alarm(id: string, runbookHeading: string, props: Omit<AlarmProps, 'alarmDescription'>): void {
-    const alarm = new Alarm(this, id, {
+    this.#notify(this.#newAlarm(id, runbookHeading, props));
+  }
+
+  #newAlarm(id: string, runbookHeading: string, props: Omit<AlarmProps, 'alarmDescription'>): Alarm {
+    return new Alarm(this, id, {
       comparisonOperator: ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
       treatMissingData: TreatMissingData.NOT_BREACHING,
       ...props,
-      alarmDescription: `RUNBOOK.md: ${runbookHeading}`,
+      alarmDescription: this.#runbookLink(runbookHeading),
     });
+  }
+
+  #notify(alarm: AlarmBase): void {
     alarm.addAlarmAction(new SnsAction(this.#topic));
     alarm.addOkAction(new SnsAction(this.#topic));
     this.all.push(alarm);
   }
 
-  #alarmTopic({ stage, alarmEmails, alarmTopicArn }: StageConfig): ITopic {
+  /** `RUNBOOK.md#functions-are-throttled: Functions are throttled` */
+  #runbookLink(heading: string): string {
+    const anchor = heading
+      .toLowerCase()
+      .replace(/[^a-z0-9 -]/g, '')
+      .replaceAll(' ', '-');
+    return `${this.#runbookUrl}#${anchor}: ${heading}`;
+  }
+
+  #alarmTopic({ stage, alarmEmails, alarmUrls, alarmTopicArn }: StageConfig): ITopic {
     if (alarmTopicArn) return Topic.fromTopicArn(this, 'Topic', alarmTopicArn);
     const topic = new Topic(this, 'Topic', { displayName: `Countersign ${stage}`, enforceSSL: true });
     // The policy that enforces TLS replaces the default one, which lets the account's alarms publish.
@@ -178,6 +228,7 @@ export class Alarms extends Construct {
       }),
     );
     for (const email of alarmEmails) topic.addSubscription(new EmailSubscription(email));
+    for (const url of alarmUrls) topic.addSubscription(new UrlSubscription(url));
     return topic;
   }
 }

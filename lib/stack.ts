@@ -21,8 +21,10 @@ import { Intake } from './intake.ts';
 import { ListCursors } from './list-cursors.ts';
 import { LiveFeed } from './live-feed.ts';
 import { type NodeFunction, seconds } from './node-function.ts';
+import { objectivesOf } from './objectives.ts';
 import { PolicyApi } from './policy-api.ts';
 import { RunTable } from './run-table.ts';
+import { SavedQueries } from './saved-queries.ts';
 import { SessionTokens } from './session-tokens.ts';
 import { Slack } from './slack.ts';
 import type { StageConfig } from './stage-config.ts';
@@ -40,6 +42,7 @@ const LOCAL_STAGE = 'local';
 
 interface Watched {
   config: StageConfig;
+  runTable: RunTable;
   httpApi: CountersignHttpApi;
   intake: Intake;
   slack: Slack;
@@ -149,6 +152,7 @@ export class CountersignStack extends Stack {
     const evidenceParts = { evidence, evidenceLog };
     this.#addAlarms({
       config,
+      runTable,
       httpApi,
       intake,
       slack,
@@ -165,7 +169,7 @@ export class CountersignStack extends Stack {
 
   #addAlarms(watched: Watched): void {
     const { config, httpApi, intake, slack, worker, agentApi, approvals, evidence, evidenceLog } = watched;
-    const { sweeper, queues, liveFeed } = watched;
+    const { sweeper, queues, liveFeed, runTable } = watched;
     const alarms = new Alarms(this, 'Alarms', config);
     const { github, servicenow, generic } = intake;
     const intakeFunctions = { github, servicenow, generic, slack: slack.interactivity };
@@ -200,6 +204,12 @@ export class CountersignStack extends Stack {
     if (liveFeed) alarms.messagesIn('LiveFeedLost', liveFeed.lost, 'The live feed lost events');
     alarms.failing('EvidenceLogFailing', evidenceLog.closeDays, 'The evidence log of a day is not closed');
 
-    new Dashboard(this, 'Dashboard', { config, api: httpApi.api, intake: intakeFunctions, queues, alarms });
+    const objectives = objectivesOf(config);
+    for (const objective of objectives) alarms.burning(objective);
+
+    const shown = { config, api: httpApi.api, intake: intakeFunctions, queues, alarms, objectives, runTable };
+    new Dashboard(this, 'Dashboard', shown);
+    const functions = [...Object.values(intakeFunctions), ...Object.values(otherFunctions)];
+    new SavedQueries(this, 'SavedQueries', { config, functions });
   }
 }

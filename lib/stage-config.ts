@@ -75,6 +75,13 @@ const StageSettings = z.strictObject({
   accountConcurrency: z.int().min(10).max(100_000).default(1000),
   /** Addresses that get an email when an alarm starts and ends. Each must confirm the subscription once. */
   alarmEmails: z.array(z.email()).max(10).default([]),
+  /** HTTPS endpoints that get alarms, e.g. of a service that pages people. Each must confirm the subscription once. */
+  alarmUrls: z
+    .array(z.url({ protocol: /^https$/ }).max(200))
+    .max(5)
+    .default([]),
+  /** Where people find RUNBOOK.md: descriptions of alarms link its headings. */
+  runbookUrl: z.string().min(1).max(300).default('RUNBOOK.md'),
   /** An existing SNS topic for alarms, instead of one created by the stage. */
   alarmTopicArn: z
     .string()

@@ -89,7 +89,10 @@ export class TenantSetup extends Construct {
         STAGE_KIND: config.kind,
         OWN_URL: stage.OWN_URL,
         VERSION: packageVersion(),
-        HAS_ALARM_RECEIVER: config.alarmEmails.length > 0 || config.alarmTopicArn !== undefined ? 'true' : 'false',
+        HAS_ALARM_RECEIVER:
+          config.alarmEmails.length + config.alarmUrls.length > 0 || config.alarmTopicArn !== undefined
+            ? 'true'
+            : 'false',
         CREDENTIALS_FUNCTION: credentials.functionName,
       },
       timeout: API_TIMEOUT,

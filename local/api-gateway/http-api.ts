@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ACCOUNT, type InvokeFunction, REGION } from '../aws/aws.ts';
+import type { LocalCloudWatch } from '../cloud/cloudwatch/cloudwatch.ts';
 import type { HostClock } from '../host/clock.ts';
 import type { Iam } from '../iam/iam.ts';
 import type { ResolvedStack } from '../template/template.ts';
@@ -13,6 +14,7 @@ interface HttpApiOptions {
   iam: Iam;
   invoke: InvokeFunction;
   clock: Pick<HostClock, 'now'>;
+  cloudWatch?: Pick<LocalCloudWatch, 'put'>;
   log?(line: string): void;
 }
 
@@ -24,10 +26,12 @@ export class HttpApi {
   readonly #options: HttpApiOptions;
   readonly #routes: HttpRoute[];
   readonly #authorizers: Map<string, HttpAuthorizer>;
+  readonly #apiIds: string[];
 
   constructor(options: HttpApiOptions) {
     this.#options = options;
     const apis = apiDefinitions(options.stack);
+    this.#apiIds = apis.map(({ apiId }) => apiId);
     this.#routes = apis.flatMap(httpRoutes);
     this.#authorizers = new Map(
       apis.flatMap(({ authorizers }) =>
@@ -38,7 +42,9 @@ export class HttpApi {
 
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const requestId = randomUUID();
+    const startedMs = performance.now();
     const reply = await this.#reply(request, requestId);
+    this.#measure(reply.status, performance.now() - startedMs);
     response.writeHead(reply.status, {
       ...reply.headers,
       // Agents correct their clock by it, and the clock of the host can be moved.
@@ -47,6 +53,12 @@ export class HttpApi {
       'apigw-requestid': requestId,
     });
     response.end(reply.body);
+  }
+
+  #measure(status: number, latencyMs: number): void {
+    const is = (hundreds: number) => (Math.floor(status / 100) === hundreds ? 1 : 0);
+    const values = { Count: 1, '4xx': is(4), '5xx': is(5), Latency: latencyMs };
+    for (const ApiId of this.#apiIds) this.#options.cloudWatch?.put('AWS/ApiGateway', { ApiId }, values);
   }
 
   async #reply(request: IncomingMessage, requestId: string): Promise<HttpReply> {

@@ -49,6 +49,9 @@ export interface InjectedFault {
 
 export class BadFaultRule extends Error {}
 
+/** In rules: the invocations of functions, instead of the calls that they make. */
+const INVOCATION = 'invocation';
+
 interface ArmedRule {
   rule: FaultRule;
   matched: number;
@@ -76,6 +79,12 @@ export class Faults {
 
   clear(): void {
     this.#rules = [];
+  }
+
+  /** The fault of an invocation: Lambda throttles it, or it fails before the function starts. Only for rules that name the service `invocation`. */
+  forInvocation(functionLogicalId: string): FaultRule | undefined {
+    const call = { functionLogicalId, service: INVOCATION, operation: 'Invoke' };
+    return this.#rules.some(({ rule }) => rule.service === INVOCATION) ? this.forCall(call).rule : undefined;
   }
 
   /** The fault of this call. Every matching rule counts the call. Delays add up; of the other rules the first applies. */

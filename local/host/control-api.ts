@@ -5,6 +5,7 @@ import { HOST_CREDENTIALS } from '../aws/aws-endpoint.ts';
 import { BadFaultRule, type Faults } from '../aws/faults.ts';
 import type { RequestCounts } from '../aws/request-counts.ts';
 import type { LocalBedrock } from '../cloud/bedrock.ts';
+import type { LocalCloudWatch } from '../cloud/cloudwatch/cloudwatch.ts';
 import type { Iam } from '../iam/iam.ts';
 import type { Functions } from '../lambda/functions.ts';
 import type { ResolvedStack } from '../template/template.ts';
@@ -30,6 +31,7 @@ interface ControlOptions {
   hostUrl: string;
   awsEndpointUrl: string;
   bedrock: LocalBedrock;
+  cloudWatch: LocalCloudWatch;
   sweep(): Promise<void>;
 }
 
@@ -47,6 +49,7 @@ export class ControlApi {
     hostUrl,
     awsEndpointUrl,
     bedrock,
+    cloudWatch,
     sweep,
   }: ControlOptions) {
     const now = () => ({ now: new Date(clock.now()).toISOString() });
@@ -57,6 +60,8 @@ export class ControlApi {
         return requests.report();
       },
       'GET /_local/metrics': () => ({ metrics: functions.metrics() }),
+      'GET /_local/alarms': () => cloudWatch.alarms(),
+      'GET /_local/dashboard': () => new Svg(cloudWatch.dashboard()),
       'GET /_local/functions': () => functions.stats(),
       'GET /_local/grants/unused': () => ({ unused: iam.unusedGrants() }),
       'GET /_local/outputs': () => stack.outputs,
@@ -91,7 +96,10 @@ export class ControlApi {
     if (!action)
       return send(response, 404, { error: `no such path; there are: ${Object.keys(this.#routes).join(', ')}` });
     try {
-      return send(response, 200, await action(await readJson(request)));
+      const result = await action(await readJson(request));
+      if (!(result instanceof Svg)) return send(response, 200, result);
+      response.writeHead(200, { 'content-type': 'image/svg+xml' }).end(result.text);
+      return;
     } catch (error) {
       if (error instanceof z.ZodError) return send(response, 400, { error: z.prettifyError(error) });
       if (error instanceof BadFaultRule || error instanceof SyntaxError) {
@@ -99,6 +107,15 @@ export class ControlApi {
       }
       throw error;
     }
+  }
+}
+
+/** An image, for browsers. */
+class Svg {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
   }
 }
 

@@ -5,6 +5,7 @@ import type { InvokeFunction } from '../aws/aws.ts';
 import { type Caller, type ObserveCall, startAwsEndpoint } from '../aws/aws-endpoint.ts';
 import { Faults } from '../aws/faults.ts';
 import { RequestCounts } from '../aws/request-counts.ts';
+import type { LocalCloudWatch } from '../cloud/cloudwatch/cloudwatch.ts';
 import { ConsoleSite } from '../cloudfront/console-site.ts';
 import { startDynamoDb } from '../dynamodb/dynamodb.ts';
 import { createTables, tablesOf } from '../dynamodb/tables.ts';
@@ -40,6 +41,7 @@ export interface Host {
   /** The endpoint of the AWS services, for tools that use HOST_CREDENTIALS. */
   awsEndpointUrl: string;
   stack: ResolvedStack;
+  cloudWatch: LocalCloudWatch;
   /** Stops everything, functions first. */
   stop(): Promise<void>;
 }
@@ -108,6 +110,8 @@ export async function startHost(options: HostOptions): Promise<Host> {
       clock,
       awsEndpointUrl: awsEndpoint.url,
       codeFolder,
+      cloudWatch: services.cloudWatch,
+      fault: (logicalId) => faults.forInvocation(logicalId),
       log,
       registerCaller: (accessKeyId, caller) => callers.set(accessKeyId, caller),
     });
@@ -130,7 +134,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
     const work = services.start();
     stops.push(work.stop);
     server.open({
-      api: new HttpApi({ stack, iam, invoke, clock, log: (line) => log('api', line) }),
+      api: new HttpApi({ stack, iam, invoke, clock, cloudWatch: services.cloudWatch, log: (line) => log('api', line) }),
       sockets: services.sockets,
       control: new ControlApi({
         clock,
@@ -142,6 +146,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
         hostUrl: server.url,
         awsEndpointUrl: awsEndpoint.url,
         bedrock: services.bedrock,
+        cloudWatch: services.cloudWatch,
         sweep: work.sweep,
       }),
       simulators,
@@ -153,7 +158,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
       }),
       console: ConsoleSite.of(stack, codeFolder),
     });
-    return { url: server.url, awsEndpointUrl: awsEndpoint.url, stack, stop };
+    return { url: server.url, awsEndpointUrl: awsEndpoint.url, stack, cloudWatch: services.cloudWatch, stop };
   } catch (error) {
     await stop();
     throw error;

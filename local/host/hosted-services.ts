@@ -2,6 +2,7 @@ import { WebSocketApi } from '../api-gateway/websocket-api.ts';
 import { AwsError, type InvokeFunction } from '../aws/aws.ts';
 import type { Services } from '../aws/aws-calls.ts';
 import { LocalBedrock } from '../cloud/bedrock.ts';
+import { LocalCloudWatch } from '../cloud/cloudwatch/cloudwatch.ts';
 import { type KeyDefinition, LocalKms } from '../cloud/kms.ts';
 import { LocalLambdaInvoke } from '../cloud/lambda-invoke.ts';
 import { type BucketDefinition, LocalS3 } from '../cloud/s3.ts';
@@ -28,6 +29,7 @@ interface HostedOptions {
 interface HostedServices extends Services {
   bedrock: LocalBedrock;
   sockets: WebSocketApi;
+  cloudWatch: LocalCloudWatch;
   /** Starts the event sources and the schedules. */
   start(): { sweep(): Promise<void>; stop(): Promise<void> };
 }
@@ -39,6 +41,15 @@ const SQS_DEFAULTS = { visibilitySeconds: 30, retentionSeconds: 4 * 24 * 3600 };
 export function hostedServices(options: HostedOptions): HostedServices {
   const { stack, clock, dataFolder } = options;
   const sqs = new LocalSqs({ dataFolder, clock, queues: stack.ofType('AWS::SQS::Queue').map(queue) });
+  const cloudWatch = new LocalCloudWatch({ stack, clock, log: (line) => options.log('cloudwatch', line) });
+  cloudWatch.sample((atMs) => {
+    for (const { queueName: QueueName, visible, oldestAgeSeconds } of sqs.measured(atMs)) {
+      const put = (name: string, value: number) =>
+        cloudWatch.metrics.put({ namespace: 'AWS/SQS', name, dimensions: { QueueName } }, value, atMs);
+      put('ApproximateNumberOfMessagesVisible', visible);
+      put('ApproximateAgeOfOldestMessage', oldestAgeSeconds);
+    }
+  });
   const kms = new LocalKms({ dataFolder, keys: stack.ofType('AWS::KMS::Key').map(key) });
   const s3 = new LocalS3({ dataFolder, clock, buckets: stack.ofType('AWS::S3::Bucket').map(bucket), encryption: kms });
   const states = new LocalStepFunctions({
@@ -64,6 +75,7 @@ export function hostedServices(options: HostedOptions): HostedServices {
     streams,
     bedrock,
     sockets,
+    cloudWatch,
     start() {
       const sources = startEventSources({ ...options, sqs, streams });
       const rules = stack.ofType('AWS::Events::Rule').map(rule);
@@ -76,6 +88,7 @@ export function hostedServices(options: HostedOptions): HostedServices {
       return {
         sweep: () => schedules.runAll(),
         async stop() {
+          cloudWatch.stop();
           sockets.stop();
           await schedules.stop();
           states.stop();

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { FunctionError } from '../aws/aws.ts';
 import type { Caller } from '../aws/aws-endpoint.ts';
+import type { FaultRule } from '../aws/faults.ts';
+import type { LocalCloudWatch } from '../cloud/cloudwatch/cloudwatch.ts';
 import type { HostClock } from '../host/clock.ts';
 import type { ResolvedStack } from '../template/template.ts';
 import { environmentOf, type FunctionDefinition, functionDefinitions } from './function-definition.ts';
@@ -18,6 +20,10 @@ interface FunctionsOptions {
   log(functionLogicalId: string, line: string): void;
   /** Registers the function of an access key, before its thread runs. */
   registerCaller(accessKeyId: string, caller: Caller): void;
+  /** Metrics of invocations and of log lines. */
+  cloudWatch?: Pick<LocalCloudWatch, 'collect' | 'put'>;
+  /** The injected fault of an invocation. */
+  fault?(functionLogicalId: string): FaultRule | undefined;
   /** The maximum number of threads of a function. A smaller reservation in the template takes precedence. */
   concurrencyOf?(logicalId: string): number;
 }
@@ -134,17 +140,32 @@ class FunctionPool {
 
   async invoke(eventJson: string, requestContext: Record<string, unknown>, chain?: string): Promise<string> {
     const traceHeader = this.#continueChain(chain);
-    if (this.#limit === 0) throw new FunctionError('TooManyRequestsException', 'the reserved concurrency is 0');
+    const fault = this.#options.fault?.(this.definition.logicalId);
+    if (this.#limit === 0 || fault?.kind === 'throttle') {
+      this.#measure({ Throttles: 1 });
+      throw new FunctionError('TooManyRequestsException', fault ? 'Rate Exceeded.' : 'the reserved concurrency is 0');
+    }
     const instance = await this.#take();
     this.#invocations += 1;
+    const startedMs = performance.now();
+    const ended = (Errors: number) =>
+      this.#measure({ Invocations: 1, Errors, Throttles: 0, Duration: performance.now() - startedMs });
     try {
-      return await instance.invoke(eventJson, requestContext, traceHeader);
+      if (fault) throw new FunctionError('Runtime.ExitError', `injected by fault rule ${fault.id}`);
+      const result = await instance.invoke(eventJson, requestContext, traceHeader);
+      ended(0);
+      return result;
     } catch (error) {
       this.#errors += 1;
+      ended(1);
       throw error;
     } finally {
       this.#release(instance);
     }
+  }
+
+  #measure(values: Record<string, number>): void {
+    this.#options.cloudWatch?.put('AWS/Lambda', { FunctionName: this.definition.name }, values);
   }
 
   /** Lambda stops a recursive loop unless the function allows it. */
@@ -217,6 +238,7 @@ class FunctionPool {
         this.#logLines += 1;
         this.#logBytes += Buffer.byteLength(line);
         this.#metrics.collect(logicalId, line);
+        this.#options.cloudWatch?.collect(logicalId, line);
         this.#options.log(logicalId, line);
       },
       onExit: () => this.#instances.delete(instance),

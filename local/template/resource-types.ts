@@ -7,6 +7,9 @@ const HOSTED = [
   'AWS::ApiGatewayV2::Integration',
   'AWS::ApiGatewayV2::Route',
   'AWS::CloudFront::Distribution',
+  'AWS::CloudWatch::Alarm',
+  'AWS::CloudWatch::CompositeAlarm',
+  'AWS::Logs::MetricFilter',
   'AWS::CloudFront::Function',
   'AWS::CloudFront::ResponseHeadersPolicy',
   'AWS::ApiGatewayV2::Stage',
@@ -26,14 +29,13 @@ const HOSTED = [
   'Custom::ConsoleFiles',
 ];
 
-/** Resources without an effect on one machine: logs, alarms, and policies for callers that do not exist here. */
+/** Resources without an effect on one machine: logs, dashboards, topics, and policies for callers that do not exist here. */
 const WITHOUT_LOCAL_EFFECT = [
   'Custom::EvidenceKeys',
   'AWS::CloudFront::OriginAccessControl',
-  'AWS::CloudWatch::Alarm',
   'AWS::CloudWatch::Dashboard',
   'AWS::Logs::LogGroup',
-  'AWS::Logs::MetricFilter',
+  'AWS::Logs::QueryDefinition',
   'AWS::SNS::Subscription',
   'AWS::SNS::Topic',
   'AWS::SNS::TopicPolicy',
@@ -91,6 +93,7 @@ const IDENTITIES: Record<string, Identify> = {
     attributes: { Id: shortHash(input, 14) },
   }),
   'AWS::CloudWatch::Alarm': named('AlarmName', (name) => `${regional('cloudwatch', 'alarm')}:${name}`),
+  'AWS::CloudWatch::CompositeAlarm': named('AlarmName', (name) => `${regional('cloudwatch', 'alarm')}:${name}`),
   'AWS::DynamoDB::GlobalTable': (input) => {
     const name = explicitName(input, 'TableName');
     const Arn = regional('dynamodb', `table/${name}`);

@@ -8,14 +8,51 @@ const runbook = readFileSync(join(import.meta.dirname, '..', '..', 'RUNBOOK.md')
 const resourcesOf = (stage: 'local' | 'acme-prod') =>
   Object.values(readAssembly(inject('assemblies')[stage], stage).template.Resources ?? {});
 const resources = resourcesOf('local');
-const alarms = resources.filter(({ Type }) => Type === 'AWS::CloudWatch::Alarm');
+const metricAlarms = resources.filter(({ Type }) => Type === 'AWS::CloudWatch::Alarm');
+const combined = resources.filter(({ Type }) => Type === 'AWS::CloudWatch::CompositeAlarm');
+const rules = JSON.stringify(combined.map(({ Properties }) => Properties?.AlarmRule));
+const logicalIds = Object.keys(readAssembly(inject('assemblies').local).template.Resources ?? {});
+/** Each is a window of a combined alarm, which notifies for it. */
+const windows = metricAlarms.filter((alarm) => rules.includes(`"${logicalIds[resources.indexOf(alarm)]}"`));
+const alarms = [...metricAlarms.filter((alarm) => !windows.includes(alarm)), ...combined];
 
-it('every alarm names an existing heading of the runbook', () => {
+const anchorOf = (heading: string) =>
+  heading
+    .toLowerCase()
+    .replace(/[^a-z0-9 -]/g, '')
+    .replaceAll(' ', '-');
+
+it('every alarm links an existing heading of the runbook', () => {
   expect(alarms.length).toBeGreaterThan(0);
-  for (const { Properties } of alarms) {
-    const heading = /^RUNBOOK\.md: (.+)$/.exec(String(Properties?.AlarmDescription))?.[1];
+  for (const { Properties } of [...alarms, ...windows]) {
+    const [, anchor = '', heading = ''] =
+      /^RUNBOOK\.md#([a-z0-9-]+): ([^(]+?)( \(.+\))?$/.exec(String(Properties?.AlarmDescription)) ?? [];
     expect(runbook.split('\n')).toContain(`## ${heading}`);
+    expect(anchor).toBe(anchorOf(heading));
   }
+});
+
+it('each objective has a fast and a slow burn rate, each over two windows that must both show it', () => {
+  const named = combined.map(({ Properties }) => String(Properties?.AlarmName));
+  expect(named.toSorted()).toEqual(
+    ['Completion', 'Decision', 'Ingest'].flatMap((id) => [
+      `countersign-local-${id}BurnsFast`,
+      `countersign-local-${id}BurnsSlow`,
+    ]),
+  );
+  expect(windows).toHaveLength(12);
+  for (const { Properties } of windows) expect(Properties).not.toHaveProperty('AlarmActions');
+  const periodOf = ({ Properties }: (typeof windows)[number]) => {
+    const queries = (Properties?.Metrics ?? []) as { MetricStat?: { Period: number } }[];
+    return queries.find(({ MetricStat }) => MetricStat)?.MetricStat?.Period;
+  };
+  const ingest = windows.filter((each) => logicalIds[resources.indexOf(each)]?.startsWith('AlarmsIngest'));
+  expect(ingest.map((each) => [periodOf(each), Number(Number(each.Properties?.Threshold).toFixed(6))])).toEqual([
+    [3600, 0.0144],
+    [300, 0.0144],
+    [21_600, 0.006],
+    [1800, 0.006],
+  ]);
 });
 
 it('a repeated delivery with another body, broken evidence, a broken rule, each message in LOGGED and a dead letter of any queue raise an alarm', () => {
@@ -105,7 +142,9 @@ it('server errors, throttles and old messages raise an alarm', () => {
   expect(new Set(throttled.map((alarm) => JSON.stringify(alarm?.Dimensions))).size).toBe(throttled.length);
 });
 
-it('no alarm uses a sum of metrics, which has no value while one of them has none', () => {
-  const added = alarms.filter(({ Properties }) => Properties?.Metrics !== undefined);
-  expect(added).toEqual([]);
+it('an expression has a value although some of its metrics have none', () => {
+  const expressions = windows.map(({ Properties }) => JSON.stringify(Properties?.Metrics));
+  expect(expressions.length).toBe(12);
+  for (const expression of expressions) expect(expression).toMatch(/IF\(.*FILL\(/);
+  expect(alarms.filter(({ Properties }) => Properties?.Metrics !== undefined)).toEqual([]);
 });

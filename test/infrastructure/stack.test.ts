@@ -317,31 +317,25 @@ describe.each(STAGES)('in stage %s', (stage) => {
     expect(reserved).toHaveLength(RESERVING_FUNCTIONS);
   });
 
-  it('the dashboard shows each part of the path, and the errors of every function', () => {
+  it('the dashboard has the five questions of an operator, and the errors of every function', () => {
     const [dashboard] = properties('AWS::CloudWatch::Dashboard');
     expect(dashboard?.DashboardName).toBe(`countersign-${stage}`);
     const { widgets } = JSON.parse(String(dashboard?.DashboardBody)) as {
-      widgets: { properties: { title: string; metrics?: unknown[][]; alarms?: string[] } }[];
+      widgets: { properties: { title?: string; markdown?: string; metrics?: unknown[][]; alarms?: string[] } }[];
     };
-    expect(widgets.map(({ properties: { title } }) => title)).toEqual([
-      'Alarms',
-      'Ingest: deliveries',
-      'Ingest: p99 duration, ms',
-      'Ingest: rejected and failed',
-      'Queues: visible messages',
-      'Queues: age of the oldest message, s',
-      'Sweeper: age of the oldest due row, s',
-      'Runs by result',
-      'Approvals: waiting',
-      'Approvals: became overdue',
-      'Errors of functions',
-      'Dead letters',
+    expect(widgets.flatMap(({ properties: { markdown } }) => markdown ?? [])).toEqual([
+      '## Is it healthy?',
+      '## Are people the bottleneck?',
+      '## Are the targets the bottleneck?',
+      '## What do the agents do?',
+      '## What does it cost?',
     ]);
     const shown = (title: string) => widgets.find(({ properties: widget }) => widget.title === title)?.properties;
     expect(shown('Errors of functions')?.metrics).toHaveLength(
       properties('AWS::Lambda::Function').filter(({ Handler }) => Handler === 'index.handler').length,
     );
-    expect(shown('Alarms')?.alarms).toHaveLength(properties('AWS::CloudWatch::Alarm').length);
+    const notifying = [...properties('AWS::CloudWatch::Alarm'), ...properties('AWS::CloudWatch::CompositeAlarm')];
+    expect(shown('Alarms')?.alarms).toHaveLength(notifying.filter(({ AlarmActions }) => AlarmActions).length);
     for (const { properties: widget } of widgets) expect(widget.metrics ?? widget.alarms).not.toEqual([]);
   });
 

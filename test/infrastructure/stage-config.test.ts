@@ -26,6 +26,8 @@ it('a stage has its name and the default of each missing setting', () => {
     intakeConcurrency: 25,
     accountConcurrency: 1000,
     alarmEmails: [],
+    alarmUrls: [],
+    runbookUrl: 'RUNBOOK.md',
     sealConcurrency: 10,
     models: [],
     exports: ['siem', 'artifacts'],

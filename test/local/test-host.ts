@@ -43,6 +43,7 @@ export class TestHost extends HostClient {
   /** The log lines of functions and host. */
   readonly log: readonly string[];
   readonly stack: Host['stack'];
+  readonly cloudWatch: Host['cloudWatch'];
   readonly #host: Host;
   readonly #ownsFolder: boolean;
   readonly #sqs: SQSClient;
@@ -54,6 +55,7 @@ export class TestHost extends HostClient {
     this.#ownsFolder = ownsFolder;
     this.log = log;
     this.stack = host.stack;
+    this.cloudWatch = host.cloudWatch;
     this.#sqs = new SQSClient(this.clientConfig());
   }
 

@@ -114,6 +114,15 @@ export class LocalSqs implements JsonService {
     return this.#store.count(queue.name);
   }
 
+  /** What CloudWatch records of each queue once a minute. */
+  *measured(atMs: number): Iterable<{ queueName: string; visible: number; oldestAgeSeconds: number }> {
+    for (const queue of this.#queues.values()) {
+      const { ready } = this.counts(queue.arn);
+      const sentMs = this.#store.oldestSentMs(queue.name) ?? atMs;
+      yield { queueName: queue.name, visible: ready, oldestAgeSeconds: Math.max(0, (atMs - sentMs) / 1000) };
+    }
+  }
+
   close(): void {
     for (const queue of this.#queues.values()) {
       queue.nextVisible?.cancel();

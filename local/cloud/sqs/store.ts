@@ -133,6 +133,12 @@ export class SqsStore {
     return this.#statements.count.get(queue) as ReturnType<SqsStore['count']>;
   }
 
+  /** When the oldest message that is not deleted was sent. */
+  oldestSentMs(queue: string): number | undefined {
+    const { sentMs } = this.#statements.oldest.get(queue) as { sentMs: number | null };
+    return sentMs ?? undefined;
+  }
+
   close(): void {
     this.#database.close();
   }
@@ -156,6 +162,7 @@ function prepare(database: DatabaseSync) {
     find: sql(`SELECT ${COLUMNS}, ready, visibleMs FROM messages WHERE queue = ? AND seq = ?`),
     delete: sql('DELETE FROM messages WHERE queue = ? AND seq = ? AND receipt = ?'),
     hideUntil: sql('UPDATE messages SET ready = 0, visibleMs = ? WHERE seq = ?'),
+    oldest: sql('SELECT MIN(sentMs) AS sentMs FROM messages WHERE queue = ?'),
     count: sql(`SELECT COUNT(*) FILTER (WHERE ready = 1) AS ready,
                 COUNT(*) FILTER (WHERE ready = 0 AND receipt IS NOT NULL) AS inFlight,
                 COUNT(*) FILTER (WHERE ready = 0 AND receipt IS NULL) AS delayed FROM messages WHERE queue = ?`),

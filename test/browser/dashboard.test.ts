@@ -1,0 +1,45 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { incident } from '../local/deliveries.ts';
+import { startTestHost, type TestHost } from '../local/test-host.ts';
+import { startBrowser, type TestBrowser } from './browser.ts';
+
+let host: TestHost;
+let browser: TestBrowser;
+beforeAll(async () => {
+  [host, browser] = await Promise.all([startTestHost(), startBrowser()]);
+});
+afterAll(async () => {
+  await browser?.stop();
+  await host?.stop();
+});
+
+const QUESTIONS = [
+  'Is it healthy?',
+  'Are people the bottleneck?',
+  'Are the targets the bottleneck?',
+  'What do the agents do?',
+  'What does it cost?',
+];
+
+it('the dashboard of the template shows what happened on this host', async () => {
+  const runIds = await Promise.all([1, 2, 3].map((number) => host.openIssue(number)));
+  const approved = await host.fileIncident(incident('INC0001', { priority: '1' }));
+  await host.waitForRun(approved, ({ status }) => status === 'waiting_approval');
+  await host.advance(4 * 60_000);
+  await host.approve(approved);
+  for (const runId of [...runIds, approved]) await host.waitForRun(runId);
+  await host.sweep();
+  await host.advance(6 * 60_000);
+
+  const opened = await browser.openPage(host.url, '/_local/dashboard', { viewport: { width: 1460, height: 1500 } });
+  const { page } = opened;
+  await opened.screenshot('dashboard');
+  const texts = await page.locator('svg text').allTextContents();
+  for (const question of QUESTIONS) expect(texts).toContain(question);
+  const lines = await page
+    .locator('svg g[data-line]')
+    .evaluateAll((all) => all.map((each) => each.getAttribute('data-line')));
+  for (const line of ['succeeded', 'oldest due row', '4xx', 'steps', 'waiting']) expect(lines).toContain(line);
+  expect(texts.find((each) => each.startsWith('Alarms: '))).toMatch(/^Alarms: 0 of \d+$/);
+  expect(opened.problems).toEqual([]);
+});
