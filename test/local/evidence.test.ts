@@ -2,6 +2,7 @@ import { createHash, createPublicKey } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { GetPublicKeyCommand, KMSClient } from '@aws-sdk/client-kms';
 import {
   DeleteObjectCommand,
@@ -11,13 +12,16 @@ import {
   S3Client,
 } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { systemPause } from '../../lambdas/entry/system.ts';
 import { trustedKey } from '../../lambdas/evidence/verify/trusted-keys.ts';
 import { verifyBundle } from '../../lambdas/evidence/verify/verify-bundle.ts';
+import { DynamoRunStore } from '../../lambdas/run/dynamo/dynamo-run-store.ts';
+import { RunDraft } from '../../lambdas/run/run-draft.ts';
 import type { EvidenceRecord } from '../../lambdas/run/run-store.ts';
 import { onTerminal, piped } from '../cli/command-line.ts';
 import { assertChain } from '../fakes/assert-chain.ts';
 import { incident } from './deliveries.ts';
-import { ACME_KEY, GLOBEX_KEY, type ShownRun } from './host-client.ts';
+import { ACME_KEY, APPROVER_KEY, GLOBEX_KEY, type ShownRun } from './host-client.ts';
 import { startTestHost, type TestHost } from './test-host.ts';
 
 let host: TestHost;
@@ -215,6 +219,53 @@ it('the policies and the workflow of a bundle are stored under their hashes, and
     expect(await verify()).toMatchObject({ exitCode: 2 });
     rmSync(policyFile);
     expect(await verify()).toMatchObject({ exitCode: 2, stdout: expect.stringContaining('there is no text') });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+/** A commit says that a person stopped the run, and the worker does not know: its next write breaks rule 14. */
+async function recordUnnoticedStop(runId: string): Promise<void> {
+  const dynamo = new DynamoDBClient(host.clientConfig());
+  const now = await host.now();
+  const runs = new DynamoRunStore(dynamo, host.tableName, systemPause, { now: () => now });
+  const loaded = await runs.load('acme', runId);
+  if (!loaded) throw new Error('there is no such run');
+  const steps = new Map(loaded.steps.map((step) => [step.index, step]));
+  const draft = new RunDraft({ run: loaded.run, steps }, new Date(now).toISOString());
+  draft.record({ type: 'run.stop_requested', kind: 'pause', initiator: 'user', actor: 'olivia' });
+  await runs.commit(draft.seal());
+  dynamo.destroy();
+}
+
+it('a run that broke a rule is sealed only after an owner accepted it, and then says so', async () => {
+  const runId = await host.fileIncident(incident('with a broken rule'));
+  await host.waitForRun(runId, ({ status }) => status === 'waiting_approval');
+  await recordUnnoticedStop(runId);
+  await host.approve(runId);
+  await host.waitForRun(runId, ({ status }) => status === 'succeeded');
+  await host.idle();
+  expect(host.log.join()).toContain('broke rule 14 (nothing-starts-after-a-stop)');
+  expect((await host.run(runId)).evidence).toBeNull();
+
+  const acceptance = { rules: [14], reason: 'the worker was defective; the write was wanted' };
+  const path = `/runs/${runId}/accept-broken-rules`;
+  expect((await host.command(path, acceptance, APPROVER_KEY)).status).toBe(403);
+  expect((await host.command(path, acceptance, GLOBEX_KEY)).status).toBe(404);
+  expect((await host.run(runId)).evidence).toBeNull();
+  expect((await host.command(path, acceptance)).status).toBe(200);
+  await host.advance(61_000);
+  await host.sweep();
+  await host.waitForRun(runId);
+
+  const folder = mkdtempSync(join(tmpdir(), 'countersign-broken-'));
+  try {
+    const [bundle, keys] = [join(folder, 'bundle.json'), join(folder, 'keys.json')];
+    await piped(['evidence', 'get', runId, '--out', bundle, '--url', host.url]);
+    writeFileSync(keys, await (await fetch(`${host.url}/.well-known/countersign-keys.json`)).text());
+    const { exitCode, stdout } = await onTerminal(200, ['evidence', 'verify', bundle, '--key', keys]);
+    expect(exitCode).toBe(3);
+    expect(stdout).toContain('nothing-starts-after-a-stop');
   } finally {
     rmSync(folder, { recursive: true });
   }
