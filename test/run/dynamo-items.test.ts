@@ -1,8 +1,11 @@
+import { brotliCompressSync, constants } from 'node:zlib';
 import { expect, it } from 'vitest';
 import { docOf, itemBytes, ROW_MAX_BYTES, toItem } from '../../lambdas/run/dynamo/dynamo-items.ts';
+import { isPackedWithDictionary } from '../../lambdas/run/dynamo/row-dictionary.ts';
 import { noise } from '../fakes/noise.ts';
 
 const KEY = { pk: 'RUN#acme#run_1', sk: 'STEP#0001' };
+const KEY_ITEM = { pk: { S: KEY.pk }, sk: { S: KEY.sk } };
 
 it('a small document is text that people can read', () => {
   const doc = { status: 'running', input: { text: 'שלום' } };
@@ -32,9 +35,31 @@ it('a document that would exceed one write unit as text is stored within one', (
   }
 });
 
-it('a larger document that an earlier version stored as text is read', () => {
-  const doc = { text: noise('letters', 4_000) };
+it('a larger document that an earlier version stored as text, or compressed without the dictionary, is read', () => {
+  const doc = { text: noise('letters', 3_000) };
   expect(docOf({ ...toItem(KEY, {}), doc: { S: JSON.stringify(doc) } })).toEqual(doc);
+  expect(docOf({ ...toItem(KEY, {}), doc: { B: brotliCompressSync(JSON.stringify(doc)) } })).toEqual(doc);
+});
+
+/** With the first dictionary. If this fails, rows of deployed stages cannot be read any more. */
+const STORED = 'EQCD5lJjbHkRV6oGp10lvCkafxMFI7kiOSiNQqBUCwA=';
+
+it('a row that was stored with the dictionary stays readable', () => {
+  const doc = docOf<object>({ ...toItem(KEY, {}), doc: { B: Buffer.from(STORED, 'base64') } });
+  expect(doc).toMatchObject({ events: [{ type: 'policy.decided', verdict: 'allow' }], hash: 'f'.repeat(64) });
+});
+
+it('no brotli stream is taken for a row with the dictionary', () => {
+  for (const length of [0, 1, 100, 5_000, 100_000]) {
+    for (const quality of [0, 2, 5, 11]) {
+      const params = { [constants.BROTLI_PARAM_QUALITY]: quality };
+      expect(isPackedWithDictionary(brotliCompressSync(noise('any', length), { params }))).toBe(false);
+    }
+  }
+});
+
+it('a row of an unknown dictionary names what to do', () => {
+  expect(() => docOf({ ...KEY_ITEM, doc: { B: Buffer.from([0x11, 9, 1]) } })).toThrow('deploy that version');
 });
 
 it('a repeated text adds almost nothing to a compressed row', () => {

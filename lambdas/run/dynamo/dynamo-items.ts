@@ -15,6 +15,7 @@ import { isOverdue, listedTitle, needsResolution } from '../run-filter.ts';
 import { DUE_SHARDS } from '../run-store.ts';
 import { shortSubject } from '../subject.ts';
 import * as keys from './dynamo-keys.ts';
+import { isPackedWithDictionary, packWithDictionary, unpackWithDictionary } from './row-dictionary.ts';
 
 /**
  * A row: its key, the document as JSON text, and attributes for conditions, indexes and TTL. JSON can store values that
@@ -29,13 +30,8 @@ const NUMBER_MAX_BYTES = 21;
 /** DynamoDB bills writes by the kilobyte. A row that fits into one is stored as readable text, a larger one compressed. */
 const TEXT_ROW_MAX_BYTES = 1024;
 const SMALL_DOCUMENT_MAX_BYTES = 4 * 1024;
-const compression = (quality: number, windowBits: number) => ({
-  params: { [constants.BROTLI_PARAM_QUALITY]: quality, [constants.BROTLI_PARAM_LGWIN]: windowBits },
-});
-/** Most rows are small, and each run writes dozens: half the CPU time for a twentieth more bytes. */
-const SMALL_COMPRESSION = compression(2, 16);
-/** Rows of approvals repeat values; a window of 4 MB finds all copies. */
-const LARGE_COMPRESSION = compression(5, 22);
+/** Larger rows of approvals repeat values; a window of 4 MB finds all copies. */
+const COMPRESSION = { params: { [constants.BROTLI_PARAM_QUALITY]: 5, [constants.BROTLI_PARAM_LGWIN]: 22 } };
 
 /** Fields of documents that conditions use. */
 const CONDITIONED = [
@@ -64,7 +60,7 @@ export function toItem(key: keys.Key, doc: object, besides: Record<string, unkno
   let bytes = itemBytes(item);
   if (bytes > TEXT_ROW_MAX_BYTES) {
     const isSmall = Buffer.byteLength(text) <= SMALL_DOCUMENT_MAX_BYTES;
-    item.doc = { B: brotliCompressSync(text, isSmall ? SMALL_COMPRESSION : LARGE_COMPRESSION) };
+    item.doc = { B: isSmall ? packWithDictionary(text) : brotliCompressSync(text, COMPRESSION) };
     bytes = itemBytes(item);
   }
   if (bytes > ROW_MAX_BYTES) throw tooLarge(`the row ${key.sk}`, bytes, ROW_MAX_BYTES);
@@ -72,8 +68,11 @@ export function toItem(key: keys.Key, doc: object, besides: Record<string, unkno
 }
 
 export function docOf<T>({ doc }: Item): T {
-  return JSON.parse(doc?.B ? brotliDecompressSync(doc.B).toString() : (doc?.S ?? 'null'));
+  return JSON.parse(doc?.B ? unpacked(doc.B) : (doc?.S ?? 'null'));
 }
+
+const unpacked = (bytes: Uint8Array): string =>
+  isPackedWithDictionary(bytes) ? unpackWithDictionary(bytes) : brotliDecompressSync(bytes).toString();
 
 export const keyOf = ({ pk, sk }: Item): keys.Key => ({ pk: pk?.S ?? '', sk: sk?.S ?? '' });
 
