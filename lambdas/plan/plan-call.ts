@@ -74,7 +74,7 @@ export async function planCall(
   const { operation, index } = calling;
   const { tenant, workflow } = request;
   const instance = await instanceOf(planner, tenant, operation);
-  const { input, foundByName, unresolved } = await plannedNames(planner, tenant, calling, request.stubs);
+  const { input, foundByName, unresolved } = await plannedNames(planner, walk, tenant, calling, request.stubs);
   const proposed = proposeCall({ operation, input, instance });
   const isWrite = operation.effect !== 'read';
   const stub = request.stubs && (request.stubs[calling.step.id] ?? {});

@@ -19,6 +19,7 @@ export interface Seen {
 const UNKNOWN_TARGET: Seen = { unread: 'the target is known after apply' };
 const CHANGED_BEFORE: Seen = { unread: 'an earlier step would have changed it by then' };
 const NO_TIME: Seen = { unread: 'there was no time left to read it' };
+const ASKED_TO_WAIT = 'the target asked to wait before the next request; simulate again later';
 
 /** The values that a write would change, including the changes of earlier steps of the plan. */
 export async function readBeforeWrite(
@@ -32,8 +33,9 @@ export async function readBeforeWrite(
   if (!parsed) return UNKNOWN_TARGET;
   if (operation.connection === undefined) return {};
   if (!planner.hasTime()) return NO_TIME;
+  if (walk.askedToWait.has(operation.connection)) return { unread: ASKED_TO_WAIT };
   const found = await readTarget(planner, tenant, proposed);
-  if ('why' in found) return unread(found);
+  if ('why' in found) return unread(walk, operation, found);
   const names = found.names && { names: found.names };
   const now = found.before;
   if (!now) return { ...names };
@@ -44,6 +46,7 @@ export async function readBeforeWrite(
 /** The input of a call as the run would propose it: with ids instead of names of records. Stubs replace all reads. */
 export async function plannedNames(
   planner: Planner,
+  { askedToWait }: Walk,
   tenant: string,
   { operation, input }: { operation: Operation; input: unknown },
   stubs: unknown,
@@ -55,11 +58,14 @@ export async function plannedNames(
     unresolved: `${foundByName.join(', ')} was not found by name: ${why}`,
   });
   if (!planner.hasTime()) return unresolved('there was no time left');
+  const { connection = '' } = operation;
+  if (askedToWait.has(connection)) return unresolved(ASKED_TO_WAIT);
   try {
     return { input: await resolveNames(planner, tenant, operation, input), foundByName };
   } catch (error) {
     // A name that is unknown or not unique fails the step, as in a run.
     if (!(error instanceof TargetRefused)) throw error;
+    if (error.retryAfterMs !== undefined) askedToWait.add(connection);
     return unresolved(error.message);
   }
 }
@@ -79,21 +85,25 @@ const recordOf = ({ operation: { tool }, proposal: { target } }: ProposedCall): 
 /** Makes a read whose output later steps refer to. A model is not asked, because that costs money. */
 export async function readNow(
   planner: Planner,
-  { written }: Walk,
+  walk: Walk,
   tenant: string,
   { operation, parsed, proposal }: ProposedCall,
 ): Promise<Seen> {
   if (operation.connection === BEDROCK) return {};
   if (!parsed) return UNKNOWN_TARGET;
-  if (written.has(proposal.target)) return CHANGED_BEFORE;
+  if (walk.written.has(proposal.target)) return CHANGED_BEFORE;
   if (operation.connection === undefined) return {};
   if (!planner.hasTime()) return NO_TIME;
+  if (walk.askedToWait.has(operation.connection)) return { unread: ASKED_TO_WAIT };
   const found = await tryToRead(planner, tenant, operation, async (access): Promise<Seen> => {
     const performance = { access, mark: 'countersign:plan', openSince: isoNow(planner.clock) };
     return { output: (await operation.perform(parsed.input, performance)).output };
   });
-  return 'why' in found ? unread(found) : found;
+  return 'why' in found ? unread(walk, operation, found) : found;
 }
 
 /** A plan continues without the targets that it cannot read. */
-const unread = ({ why }: Unreadable): Seen => ({ unread: why });
+function unread(walk: Walk, { connection }: Operation, { why, retryAfterMs }: Unreadable): Seen {
+  if (retryAfterMs !== undefined && connection !== undefined) walk.askedToWait.add(connection);
+  return { unread: why };
+}

@@ -35,6 +35,8 @@ export interface Walk {
   madeBySteps: Map<string, string>;
   written: Set<string>;
   left: Map<string, TouchedState>;
+  /** Connections whose target asked to wait (Retry-After): the plan reads nothing more there. */
+  askedToWait: Set<string>;
 }
 
 export async function beginWalk(planner: Planner, request: PlanRequest, enrichment: Enrichment): Promise<Walk> {
@@ -59,6 +61,7 @@ export async function beginWalk(planner: Planner, request: PlanRequest, enrichme
     madeBySteps: new Map(),
     written: new Set(),
     left: new Map(),
+    askedToWait: new Set(),
   };
 }
 

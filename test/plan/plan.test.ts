@@ -364,6 +364,16 @@ describe('a target that cannot be read', () => {
     expect(stepOf(plan, 'label', 'call').before).toEqual({ triage: false });
   });
 
+  it('is one that asked to wait: the plan reads nothing more there', async () => {
+    table.outside.next('GET servicenow', { status: 429, retryAfterSeconds: 30 });
+    const plan = await table.plan(
+      steps(UPDATE('assign', 'network'), LABEL('label', 'triage'), UPDATE('again', 'desk')),
+    );
+    expect(stepOf(plan, 'again', 'call').unread).toContain('the target asked to wait');
+    expect(stepOf(plan, 'label', 'call').before).toEqual({ triage: false });
+    expect(table.outside.callsOf('GET servicenow')).toHaveLength(1);
+  });
+
   it('is one without a credential for plans', async () => {
     const plan = await table.plan(steps(UPDATE('assign', 'network')), {
       planner: { connections: new MemoryConnections({}) },
