@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { dynamoDbProxy } from '../dynamodb/proxy.ts';
@@ -9,8 +9,9 @@ import type { ResolvedStack } from '../template/template.ts';
 import { AwsError } from './aws.ts';
 import { type AwsCall, describeCall, type Services } from './aws-calls.ts';
 import { type FaultRule, type Faults, faultReply } from './faults.ts';
+import type { Answer } from './passed-requests.ts';
 import { HOST_CALLER, type RequestCounts } from './request-counts.ts';
-import { credentialOf, errorReply, readRequest, send, type WireReply } from './wire.ts';
+import { credentialOf, errorReply, readRequest, send, type WireReply, type WireRequest } from './wire.ts';
 
 export interface Caller {
   functionLogicalId: string;
@@ -42,6 +43,8 @@ export type ObserveCall = (
 
 interface AwsEndpoint {
   url: string;
+  /** Serves a request that did not come over the port. */
+  serve(wire: WireRequest, answer: Answer): void;
   stop(): Promise<void>;
 }
 
@@ -52,12 +55,20 @@ export const HOST_CREDENTIALS = { accessKeyId: 'LOCALHOST', secretAccessKey: 'lo
 export async function startAwsEndpoint(options: AwsEndpointOptions): Promise<AwsEndpoint> {
   const proxy = dynamoDbProxy(options.dynamodbUrl);
   const handler = new CallHandler(options, proxy.forward);
+  const failed = (error: unknown, answer: Answer) => {
+    options.log?.(`AWS endpoint: ${error instanceof Error ? error.stack : String(error)}`);
+    answer.lose();
+  };
+  const serve = (wire: WireRequest, answer: Answer) => {
+    handler.serve(wire, answer).catch((error: unknown) => failed(error, answer));
+  };
   const server = createServer({ noDelay: true }, (request, response) => {
     if (refuseForeign(request, response)) return;
-    handler.serve(request, response).catch((error: unknown) => {
-      options.log?.(`AWS endpoint: ${error instanceof Error ? error.stack : String(error)}`);
-      response.destroy();
-    });
+    const answer = { send: (reply: WireReply) => send(response, reply), lose: () => void response.destroy() };
+    readRequest(request).then(
+      (wire) => serve(wire, answer),
+      (error: unknown) => failed(error, answer),
+    );
   });
   // The SDK reuses connections. Closing an idle one at the moment of its reuse would look like an injected fault.
   server.keepAliveTimeout = 0;
@@ -67,6 +78,7 @@ export async function startAwsEndpoint(options: AwsEndpointOptions): Promise<Aws
   });
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    serve,
     stop: async () => {
       const closed = new Promise((resolve) => server.close(resolve));
       server.closeAllConnections();
@@ -88,33 +100,32 @@ class CallHandler {
   }
 
   /** identify → count → fault before → IAM → execute → fault after → reply */
-  async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const wire = await readRequest(request);
+  async serve(wire: WireRequest, answer: Answer): Promise<void> {
     const credential = credentialOf(wire);
     const service = credential?.service ?? 'unknown';
     const caller = this.#identify(credential?.accessKeyId);
-    if (!caller) return send(response, unrecognized(service, credential?.accessKeyId));
+    if (!caller) return answer.send(unrecognized(service, credential?.accessKeyId));
     const call = describeCall(service, wire, this.#options, this.#forward);
-    if ('refusal' in call) return send(response, call.refusal);
+    if ('refusal' in call) return answer.send(call.refusal);
 
     this.#options.requests.count(caller.functionLogicalId, service, call.operation);
     const resources = () => call.checks().flatMap(({ resource }) => resource);
     const faultable = { ...caller, service, operation: call.operation, resources };
     const { delayMs, rule } = this.#options.faults.forCall(faultable);
     if (delayMs > 0) await delay(delayMs);
-    if (rule?.kind === 'crash_before') return this.#crash(caller, response);
+    if (rule?.kind === 'crash_before') return this.#crash(caller, answer);
     const injected = rule && faultReply(rule, call);
-    if (injected) return send(response, injected);
+    if (injected) return answer.send(injected);
 
     const reply = await this.#authorizeAndExecute(caller, call);
     this.#options.observe?.({ ...call, functionLogicalId: caller.functionLogicalId }, reply);
-    await this.#reply(reply, rule, caller, response);
+    await this.#reply(reply, rule, caller, answer);
   }
 
-  async #reply(reply: WireReply, rule: FaultRule | undefined, caller: KnownCaller, response: ServerResponse) {
-    if (rule?.kind === 'crash_after') return this.#crash(caller, response);
-    if (rule?.kind === 'lost_reply') return void response.destroy();
-    send(response, reply);
+  async #reply(reply: WireReply, rule: FaultRule | undefined, caller: KnownCaller, answer: Answer) {
+    if (rule?.kind === 'crash_after') return this.#crash(caller, answer);
+    if (rule?.kind === 'lost_reply') return answer.lose();
+    answer.send(reply);
   }
 
   #identify(accessKeyId: string | undefined): KnownCaller | undefined {
@@ -160,9 +171,9 @@ class CallHandler {
   }
 
   /** The socket stays open until the thread has ended, because its SDK would otherwise retry. */
-  async #crash({ functionLogicalId, accessKeyId }: KnownCaller, response: ServerResponse): Promise<void> {
+  async #crash({ functionLogicalId, accessKeyId }: KnownCaller, answer: Answer): Promise<void> {
     if (functionLogicalId !== HOST_CALLER) await this.#options.crash(functionLogicalId, accessKeyId);
-    response.destroy();
+    answer.lose();
   }
 }
 

@@ -113,6 +113,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
       cloudWatch: services.cloudWatch,
       fault: (logicalId) => faults.forInvocation(logicalId),
       log,
+      serveAws: awsEndpoint.serve,
       registerCaller: (accessKeyId, caller) => callers.set(accessKeyId, caller),
     });
     functionsAre(functions);

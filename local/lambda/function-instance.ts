@@ -1,5 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { FunctionError } from '../aws/aws.ts';
+import { type Answer, type PassedRequest, wireRequest } from '../aws/passed-requests.ts';
+import type { WireRequest } from '../aws/wire.ts';
 import type { FunctionDefinition } from './function-definition.ts';
 
 interface InstanceOptions {
@@ -10,6 +12,7 @@ interface InstanceOptions {
   onLine(line: string): void;
   /** Called after each invocation that returned. */
   onCpuTime(ms: number): void;
+  serveAws(request: WireRequest, answer: Answer): void;
   /** Called once, when the thread has ended. */
   onExit(): void;
 }
@@ -17,6 +20,7 @@ interface InstanceOptions {
 type ThreadMessage =
   | { kind: 'ready' }
   | { kind: 'log'; text: string }
+  | PassedRequest
   | { kind: 'result'; resultJson: string; cpuMs: number }
   /** `error`: the handler threw. `failed`: it could not be loaded. */
   | { kind: 'error' | 'failed'; error: ThreadError };
@@ -62,7 +66,8 @@ export class FunctionInstance {
     this.#worker = new Worker(new URL('./function-thread.mjs', import.meta.url), {
       env: options.environment,
       argv: [],
-      execArgv: [],
+      // `node --cpu-prof` writes a profile of each function, too.
+      execArgv: process.execArgv.filter((option) => option.startsWith('--cpu-prof')),
       stdout: true,
       stderr: true,
       workerData: {
@@ -155,10 +160,23 @@ export class FunctionInstance {
   #receive(message: ThreadMessage): void {
     if (message.kind === 'ready') this.#settleReady.resolve('');
     else if (message.kind === 'log') this.#log(message.text);
+    else if (message.kind === 'aws') this.#serveAws(message);
     else if (message.kind === 'result') {
       this.#options.onCpuTime(message.cpuMs);
       this.#pending?.resolve(message.resultJson);
     } else this.#receiveError(message.kind, message.error);
+  }
+
+  #serveAws(request: PassedRequest): void {
+    const { id } = request;
+    this.#options.serveAws(wireRequest(request), {
+      send: ({ status, headers, body }) => {
+        const sent = typeof body === 'string' ? body : Uint8Array.from(body);
+        const transfer = typeof sent === 'string' ? [] : [sent.buffer];
+        this.#worker.postMessage({ kind: 'aws', id, status, headers, body: sent }, transfer);
+      },
+      lose: () => this.#worker.postMessage({ kind: 'aws', id, lost: true }),
+    });
   }
 
   #receiveError(kind: 'error' | 'failed', { errorType, message, stack }: ThreadError): void {

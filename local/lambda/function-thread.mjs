@@ -4,6 +4,7 @@ import { enableCompileCache, flushCompileCache } from 'node:module';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parentPort, workerData } from 'node:worker_threads';
+import { passAwsRequests } from './aws-requests.mjs';
 
 const { clockOffset, handlerFile, handlerName, functionContext } = workerData;
 // Beside the bundles. The first thread compiles a bundle for all others, of every host of this assembly.
@@ -21,9 +22,13 @@ for (const stream of [process.stdout, process.stderr]) {
 }
 
 followHostClock();
+const receiveAwsReply = passAwsRequests(process.env.AWS_ENDPOINT_URL, (message) => parentPort.postMessage(message));
 const handler = await loadHandler();
 if (handler) {
-  parentPort.on('message', invoke);
+  parentPort.on('message', (message) => {
+    if (message.kind === 'aws') receiveAwsReply(message);
+    else invoke(message);
+  });
   parentPort.postMessage({ kind: 'ready' });
 }
 

@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { FunctionError } from '../aws/aws.ts';
 import type { Caller } from '../aws/aws-endpoint.ts';
 import type { FaultRule } from '../aws/faults.ts';
+import type { Answer } from '../aws/passed-requests.ts';
+import type { WireRequest } from '../aws/wire.ts';
 import type { LocalCloudWatch } from '../cloud/cloudwatch/cloudwatch.ts';
 import type { HostClock } from '../host/clock.ts';
 import type { ResolvedStack } from '../template/template.ts';
@@ -18,6 +20,8 @@ interface FunctionsOptions {
   /** The folder of a function's bundle, by logical id. */
   codeFolder(logicalId: string): string;
   log(functionLogicalId: string, line: string): void;
+  /** Serves an AWS request that a thread has passed. */
+  serveAws(request: WireRequest, answer: Answer): void;
   /** Registers the function of an access key, before its thread runs. */
   registerCaller(accessKeyId: string, caller: Caller): void;
   /** Metrics of invocations and of log lines. */
@@ -231,6 +235,7 @@ class FunctionPool {
       accessKeyId,
       environment: environmentOf(this.definition, { accessKeyId, awsEndpointUrl: this.#options.awsEndpointUrl }),
       clockOffset: this.#options.clock.sharedOffset,
+      serveAws: this.#options.serveAws,
       onCpuTime: (ms) => {
         this.#cpuMs += ms;
       },

@@ -69,6 +69,7 @@ export async function startSmallHost(options: SmallHostOptions) {
     awsEndpointUrl,
     codeFolder: writeHandlers(folder.path, { ...emptyHandlers(options.template), ...options.handlers }),
     log: (functionLogicalId, line) => lines.push(`${functionLogicalId}: ${line}`),
+    serveAws: (request, answer) => gateway.serve(request, answer),
     registerCaller: (accessKeyId, caller) => callers.set(accessKeyId, caller),
     concurrencyOf: () => options.concurrency ?? 2,
   });
