@@ -26,6 +26,8 @@ import { PEERS } from './bill/prices.ts';
 import { billOfRuns, type Measured, printBill, storageUsdAMonth, totalOf } from './bill/runs.ts';
 import { cliStart } from './cli-start.ts';
 import { coldStarts } from './cold-start.ts';
+import { consoleFigures } from './console.ts';
+import { liveFeedFigures } from './live-feed.ts';
 import { policyDecisionMs } from './policy.ts';
 import { runLists } from './run-lists.ts';
 
@@ -44,6 +46,8 @@ const { values: options } = parseArgs({
     agents: { type: 'boolean', default: false },
     /** Only the cost of a million runs. */
     bill: { type: 'boolean', default: false },
+    /** Only the figures of the live feed and the console. */
+    console: { type: 'boolean', default: false },
     /** Only the imports of the functions' bundles. */
     'cold-start': { type: 'boolean', default: false },
     /** `--no-socket`: agents are named no socket, so they only poll. */
@@ -127,6 +131,20 @@ async function billOnly() {
   }
 }
 
+async function consoleOnly() {
+  const dataFolder = mkdtempSync(join(tmpdir(), 'countersign-bench-'));
+  const host = await startHost({ port: 0, dataFolder, log: () => {}, assembly: await withoutExports(dataFolder) });
+  try {
+    const bench = new Bench(host);
+    await bench.define();
+    await bench.atOnce(2 * CONCURRENCY, CONCURRENCY);
+    report(await feedAndConsole(host, bench));
+  } finally {
+    await host.stop();
+    rmSync(dataFolder, { recursive: true, force: true });
+  }
+}
+
 const unitsOfARun = (counted: Record<string, number>) =>
   Object.fromEntries(Object.entries(counted).map(([kind, units]) => [kind, round(units / BILLED_RUNS)]));
 
@@ -143,6 +161,13 @@ function githubPayload(): object {
   const [example] = examples.filter(({ action }) => action === 'edited');
   if (!example) throw new Error('GitHub has no example of an edited issue any more');
   return example;
+}
+
+async function feedAndConsole({ url }: Host, bench: Bench) {
+  print('the live feed, with 500 connections');
+  const liveFeed = await liveFeedFigures(url, (count) => bench.waitingRuns(count));
+  print('the console: build, browser, npm start');
+  return { liveFeed, console: await consoleFigures(url) };
 }
 
 async function coldStartsOnly() {
@@ -202,6 +227,7 @@ async function main() {
     const cli = await cliStart(host.url);
     print('imports of the bundles');
     const imports = importsOf(assembly);
+    const shown = await feedAndConsole(host, bench);
     const late = await bench.counted(() => bench.oneAtATime(20), 20);
     report({
       dynamodbRequestsPerRun: together.perRun.dynamodb,
@@ -217,6 +243,7 @@ async function main() {
       policyWarmMs: round(policy.warmMs),
       cliStart: cli,
       coldStarts: imports,
+      ...shown,
       listsOf50: lists,
       requestsPerRunAtTableSize: {
         [SEQUENTIAL]: alone.perRun.dynamodb,
@@ -359,11 +386,17 @@ class Bench {
     await this.#control('POST', 'clock', { advanceSeconds: 61 });
   }
 
-  /** Starts runs that wait for an approval, and decides them one after the other. */
-  async decisions(count: number): Promise<number[]> {
+  /** Starts runs, and returns their ids when all of them wait for an approval. */
+  async waitingRuns(count: number): Promise<string[]> {
     const runIds: string[] = [];
     for (let each = 0; each < count; each += 1) runIds.push(await this.send('gated'));
-    return decisionToStepMs(this.#host.url, runIds);
+    await this.settle();
+    return runIds;
+  }
+
+  /** Starts runs that wait for an approval, and decides them one after the other. */
+  async decisions(count: number): Promise<number[]> {
+    return decisionToStepMs(this.#host.url, await this.waitingRuns(count));
   }
 
   async send(kind: Kind): Promise<string> {
@@ -570,5 +603,6 @@ function report(figures: Record<string, unknown>): void {
 
 if (options.agents) await agentsOnly();
 else if (options.bill) await billOnly();
+else if (options.console) await consoleOnly();
 else if (options['cold-start']) await coldStartsOnly();
 else await main();

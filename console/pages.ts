@@ -38,6 +38,7 @@ export const PAGES: readonly PageDefinition[] = [
   page('/evidence', () => import('./evidence/evidence-page.tsx'), 'Evidence'),
   page('/evidence/:id', () => import('./evidence/run-evidence-page.tsx')),
   page('/agents', () => import('./agents/agents-page.tsx'), 'Agents'),
+  page('/agent-tokens', () => import('./agents/tokens-page.tsx')),
   page('/agents/:id', () => import('./agents/agent-page.tsx')),
   page('/settings', () => import('./settings/settings-page.tsx'), 'Settings'),
   page('/settings/people', () => import('./settings/people-page.tsx')),
@@ -45,6 +46,7 @@ export const PAGES: readonly PageDefinition[] = [
   page('/settings/people/:id', () => import('./settings/person-page.tsx')),
   page('/settings/connections', () => import('./settings/connections-page.tsx')),
   page('/settings/connections/:name', () => import('./settings/connection-page.tsx')),
+  page('/settings/webhooks', () => import('./settings/webhooks-page.tsx')),
   page('/settings/keys', () => import('./settings/keys-page.tsx')),
   page('/settings/changes', () => import('./settings/changes-page.tsx')),
 ];

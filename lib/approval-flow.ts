@@ -81,12 +81,14 @@ export class ApprovalFlow extends Construct {
   /** Messages for changed approvals (update the card, end the execution of a closed one) and for digests of overdue ones. */
   readonly queue: WorkQueue;
   readonly publishDecision: NodeFunction;
+  readonly #waitForDecisionFunction: NodeFunction;
 
   constructor(scope: Construct, id: string, props: ApprovalFlowProps) {
     super(scope, id);
     const { bundles, stepQueue } = props;
     this.queue = new WorkQueue(this, 'Queue', { consumerTimeout: NOTIFY_TIMEOUT });
     const waitForDecision = this.#waitForDecision(props);
+    this.#waitForDecisionFunction = waitForDecision;
     const expire = new NodeFunction(this, 'Expire', {
       bundles,
       entry: 'approval/expire',
@@ -118,6 +120,13 @@ export class ApprovalFlow extends Construct {
     });
     this.#acknowledgeWildcards(role, waitForDecision, expire);
     this.publishDecision = this.#publishDecision(props);
+  }
+
+  /** Cards link to the pages of this console. */
+  linkTo(consoleUrl: string): void {
+    for (const each of [this.#waitForDecisionFunction, this.publishDecision]) {
+      each.addEnvironment('CONSOLE_URL', consoleUrl);
+    }
   }
 
   #waitForDecision({ bundles, runTable, stepQueue, messagingSecrets }: ApprovalFlowProps): NodeFunction {

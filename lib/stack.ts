@@ -27,7 +27,7 @@ import { RunTable } from './run-table.ts';
 import { SavedQueries } from './saved-queries.ts';
 import { SessionTokens } from './session-tokens.ts';
 import { Slack } from './slack.ts';
-import type { StageConfig } from './stage-config.ts';
+import { LOCAL_STAGE, type StageConfig } from './stage-config.ts';
 import { Sweep } from './sweep.ts';
 import { TenantSecrets } from './tenant-secrets.ts';
 import { TenantSetup } from './tenant-setup.ts';
@@ -36,9 +36,6 @@ import { Worker } from './worker.ts';
 
 /** The sweeper runs once a minute, so it has missed a row that is due for this long many times. */
 const OLDEST_DUE_SECONDS_MAX = 10 * 60;
-
-/** The stage that the local host runs. It has no evidence keys in its stack outputs: they are read from their URL. */
-const LOCAL_STAGE = 'local';
 
 interface Watched {
   config: StageConfig;
@@ -121,6 +118,7 @@ export class CountersignStack extends Stack {
       liveFeed,
     });
     const evidenceLog = new EvidenceLog(this, 'EvidenceLog', { ...shared, httpApi, evidence });
+    // On the local host, keys are read from their URL.
     if (config.stage !== LOCAL_STAGE) new EvidenceKeyOutputs(this, 'EvidenceKeyOutputs', { bundles, evidence });
 
     // Once a minute the sweeper sends messages for all due rows, which recovers every lost message.
@@ -146,7 +144,7 @@ export class CountersignStack extends Stack {
       const site = new ConsoleSite(this, 'Console', { bundles, config, httpApi, accessLogs, liveFeed });
       // The local host serves the console at the address of the HTTP API, without TLS.
       const url = config.stage === LOCAL_STAGE ? httpApi.api.apiEndpoint : site.url;
-      approvals.publishDecision.addEnvironment('CONSOLE_URL', url);
+      approvals.linkTo(url);
     }
 
     const evidenceParts = { evidence, evidenceLog };

@@ -2,6 +2,9 @@ import * as z from 'zod';
 import { didYouMean } from '../lambdas/entry/did-you-mean.ts';
 import { ISSUERS_MAX, OWN_URL, repeatedIssuer, StageIssuer } from '../lambdas/entry/oidc-issuer.ts';
 
+/** The stage that the local host runs. */
+export const LOCAL_STAGE = 'local';
+
 /** Part of resource names, paths and keys. */
 const Name = z.string().regex(/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/, 'use lower-case letters, digits and single dashes');
 

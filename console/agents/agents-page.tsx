@@ -1,6 +1,5 @@
 import { Link } from 'wouter';
 import { useLive } from '../data/live.ts';
-import { CommandLine } from '../parts/copyable.tsx';
 import { Page } from '../parts/page.tsx';
 import { type Columns, PagedTable, usePages } from '../parts/paged-table.tsx';
 import { PointInTime } from '../parts/point-in-time.tsx';
@@ -13,7 +12,11 @@ export default function AgentsPage() {
   const pages = usePages();
   const list = useLive('GET /api/v1/agents', { query: pages.query }, { topic: 'tenant' });
   return (
-    <Page title="Agents" description="Programs that run approved commands inside your network. The list is live.">
+    <Page
+      title="Agents"
+      description="Programs that run approved commands inside your network. The list is live."
+      actions={<Link href="/agent-tokens">Enrolment tokens</Link>}
+    >
       <PagedTable
         label="Agents"
         list={list}
@@ -23,9 +26,9 @@ export default function AgentsPage() {
         pages={pages}
         empty={
           <EmptyState title="There are no agents yet">
-            <p>Create a token, which enrols one agent, then enrol and start the agent on its machine:</p>
             <p>
-              <CommandLine command="countersign agents token payments-1 --environment prod" />
+              <Link href="/agent-tokens">Create an enrolment token</Link>, then enrol and start the agent on its
+              machine.
             </p>
           </EmptyState>
         }

@@ -9,6 +9,7 @@ import { type Columns, PagedTable, usePages } from '../parts/paged-table.tsx';
 import { EmptyState } from '../parts/problem.tsx';
 import { Section } from '../parts/section.tsx';
 import { UntrustedText } from '../parts/untrusted-text.tsx';
+import { ConnectionForm } from './connection-form.tsx';
 import { SettingsArea } from './settings-area.tsx';
 
 export type Connection = ResponseFrom<'GET /api/v1/connections/{name}'>;
@@ -43,11 +44,13 @@ export default function ConnectionsPage() {
         pages={pages}
         empty={
           <EmptyState title="There are no connections yet">
-            <p>Add the first one with a file that says where it is and where its credential comes from:</p>
-            <CommandLine command="countersign connections add github.yaml" />
+            Add the first one below, or with a file: <CommandLine command="countersign connections add github.yaml" />
           </EmptyState>
         }
       />
+      <Section title="Add a connection">
+        <ConnectionForm taken={(list.data?.connections ?? []).map(({ name }) => name)} />
+      </Section>
       {Object.values(tested).map((result) => (
         <TestResult key={result.name} result={result} />
       ))}

@@ -4,7 +4,7 @@ import type { ResponseFrom } from '../../client/api-client.ts';
 import { call, useApi } from '../data/api.ts';
 import { useMe } from '../data/me.ts';
 import { Action, word } from '../parts/action.tsx';
-import { Copyable } from '../parts/copyable.tsx';
+import { NewSecret } from '../parts/new-secret.tsx';
 import { type Columns, PagedTable, usePages } from '../parts/paged-table.tsx';
 import { PointInTime } from '../parts/point-in-time.tsx';
 import { EmptyState } from '../parts/problem.tsx';
@@ -29,7 +29,9 @@ export default function KeysPage() {
         seesAll ? 'The keys of all people and programs.' : 'Your own keys. Owners, admins and auditors see all keys.'
       }
     >
-      {created && <NewKey created={created} onStored={() => setCreated(undefined)} />}
+      {created && (
+        <NewSecret kind="key" name={created.name} secret={created.key} onStored={() => setCreated(undefined)} />
+      )}
       <PagedTable
         label="API keys"
         list={list}
@@ -47,23 +49,6 @@ export default function KeysPage() {
         <KeyForm onCreated={setCreated} />
       </Section>
     </SettingsArea>
-  );
-}
-
-/** The only time at which the key can be seen. It is only in the memory of this page. */
-function NewKey({ created: { name, key }, onStored }: { created: CreatedKey; onStored(): void }) {
-  return (
-    <div className="secret" role="status">
-      <strong>
-        Store the key <UntrustedText text={name} /> now: it cannot be shown again.
-      </strong>
-      <Copyable text={key} label="the new key" />
-      <div>
-        <button type="button" className="link-button" onClick={onStored}>
-          I have stored it
-        </button>
-      </div>
-    </div>
   );
 }
 

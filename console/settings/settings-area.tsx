@@ -6,6 +6,7 @@ const PAGES = [
   { path: '/settings', text: 'Limits and channels' },
   { path: '/settings/people', text: 'People' },
   { path: '/settings/connections', text: 'Connections' },
+  { path: '/settings/webhooks', text: 'Webhooks' },
   { path: '/settings/keys', text: 'API keys' },
   { path: '/settings/changes', text: 'History of changes' },
 ];

@@ -2,7 +2,12 @@ import * as z from 'zod';
 import { StageEnvironment } from '../entry/tenant-secrets.ts';
 
 /** To notify people: the tenant's Slack, and its alerting. */
-const NotifyingEnvironment = { RUN_TABLE: z.string(), ...StageEnvironment };
+const NotifyingEnvironment = {
+  RUN_TABLE: z.string(),
+  ...StageEnvironment,
+  /** Messages link to its pages. A stage may have no console. */
+  CONSOLE_URL: z.url().optional(),
+};
 
 export const WaitForDecisionEnvironment = z.object({
   ...NotifyingEnvironment,
@@ -10,8 +15,7 @@ export const WaitForDecisionEnvironment = z.object({
   APPROVAL_QUEUE_URL: z.string(),
 });
 
-/** `CONSOLE_URL`: in a stage with a console. */
-export const PublishDecisionEnvironment = z.object({ ...NotifyingEnvironment, CONSOLE_URL: z.string().optional() });
+export const PublishDecisionEnvironment = z.object(NotifyingEnvironment);
 
 export const ExpireEnvironment = z.object({ STEP_QUEUE_URL: z.string() });
 

@@ -39,7 +39,8 @@ const stored = new DynamoDefinitions(dynamo, environment.RUN_TABLE);
 const connections = systemConnections(stored, secretNames(environment, 'messaging'));
 const runs = new DynamoRunStore(dynamo, environment.RUN_TABLE, systemPause, systemClock);
 const definitions = new CachedDefinitions(stored, systemClock.now);
-const notifying = { runs, connections, people: definitions, clock: systemClock, log: systemLog };
+const consoleUrl = environment.CONSOLE_URL;
+const notifying = { runs, connections, people: definitions, clock: systemClock, log: systemLog, consoleUrl };
 const publisher = {
   runs,
   cards: new SlackCards(notifying),

@@ -32,7 +32,7 @@ const metrics = systemMetrics(environment.STAGE);
 const connections = systemConnections(changer.stored, secretNames(environment, 'messaging'));
 const waiter = {
   ...changer,
-  cards: new SlackCards({ ...changer, connections, people: changer.definitions }),
+  cards: new SlackCards({ ...changer, connections, people: changer.definitions, consoleUrl: environment.CONSOLE_URL }),
 };
 
 /** The state machine calls this at each escalation stage and waits with a task token; this function notifies people. */

@@ -134,7 +134,7 @@ export const ownText = (text: string): Inline => ({ type: 'text', text });
 export const bold = (text: string): Inline => ({ type: 'text', text, style: { bold: true } });
 export const italic = (text: string): Inline => ({ type: 'text', text, style: { italic: true } });
 
-/** A link of the card itself: the address comes from Slack, never from a payload. */
+/** A link of the card itself: the address comes from Slack or is the console's, never from a payload. */
 export const link = (url: string, text: string): Inline => ({ type: 'link', url, text });
 
 /** External text within a line. */

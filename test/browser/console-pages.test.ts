@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { enrolledAgent } from '../local/agent-story.ts';
+import { ask, enrolledAgent } from '../local/agent-story.ts';
 import { startTestHost, type TestHost } from '../local/test-host.ts';
 import { startBrowser, type TestBrowser, type TestPage } from './browser.ts';
 import { accessibilityProblems, expectToFit, goTo, inConsole, realProblems } from './console-people.ts';
@@ -159,6 +159,42 @@ describe('an owner', () => {
     expect(realProblems(owner)).toEqual([]);
     await owner.close();
   });
+
+  it('creates a token for an agent, adds a connection and sets the secret of a sender', async () => {
+    const owner = await inConsole(browser, host, 'Olivia Owner', '/agent-tokens');
+    const { page } = owner;
+    await page.getByRole('textbox', { name: 'Name of the agent' }).fill('payments-9');
+    await page.getByRole('button', { name: 'Create the token' }).click();
+    const token = await page.locator('.secret code').innerText();
+    const { body } = await host.api<{ enrolmentTokens: object[] }>('/enrolment-tokens');
+    expect(body.enrolmentTokens).toContainEqual(expect.objectContaining({ name: 'payments-9', state: 'open' }));
+    await page.getByRole('button', { name: 'I have stored it' }).click();
+    expect(await page.content()).not.toContain(token);
+    await page.getByRole('button', { name: 'Revoke: payments-9' }).click();
+    await page.getByRole('button', { name: 'Revoke the token' }).click();
+    await page.getByText('The token for payments-9 is revoked.').waitFor();
+
+    await ask(host, 'DELETE', '/connections/pagerduty');
+    await goTo(owner, '/settings/connections');
+    await page.getByRole('combobox', { name: 'Connection' }).fill('pagerduty');
+    await page.getByRole('textbox', { name: 'Address' }).fill(`${host.url}/_sim/pagerduty`);
+    await page.getByRole('textbox', { name: 'Instance' }).fill('acme2');
+    await page.getByRole('button', { name: 'Add the connection' }).click();
+    await page.getByText('pagerduty is saved.').waitFor();
+    expect((await host.api('/connections/pagerduty')).body).toMatchObject({ instance: 'acme2' });
+
+    await goTo(owner, '/settings/webhooks');
+    await page.getByRole('combobox', { name: 'Sender' }).selectOption('servicenow');
+    const secret = 'a-new-secret-of-servicenow-0123456789';
+    await page.getByRole('textbox', { name: 'New secret' }).fill(secret);
+    await page.getByRole('button', { name: 'Set the secret' }).click();
+    await page.getByText('The secret of servicenow is set.').waitFor();
+    expect(await page.evaluate('JSON.stringify({ ...localStorage, ...sessionStorage })')).not.toContain(secret);
+    const { secrets } = (await host.api<{ secrets: { source: string; usable: number }[] }>('/webhook-secrets')).body;
+    expect(secrets.find(({ source }) => source === 'servicenow')?.usable).toBe(2);
+    expect(realProblems(owner)).toEqual([]);
+    await owner.close();
+  });
 });
 
 describe('an operator', () => {
@@ -242,12 +278,14 @@ describe('every page', () => {
     `/evidence/${runId}`,
     '/agents',
     '/agents/demo-1',
+    '/agent-tokens',
     '/settings',
     '/settings/people',
     '/settings/people/add',
     '/settings/people/ana',
     '/settings/connections',
     '/settings/connections/github',
+    '/settings/webhooks',
     '/settings/keys',
     '/settings/changes',
     '/no-such-page',

@@ -45,6 +45,10 @@ describe('the tour', () => {
     expect(await ben.page.getByRole('row', { name: /Assignment group/ }).innerText()).toMatch(/empty\s+Database \(/);
     await expect.poll(() => ben.page.title()).toMatch(/^\(1\) Checkout database/);
 
+    // The card in Slack leads to the same page.
+    await expect
+      .poll(async () => JSON.stringify(await host.calls({ system: 'slack', method: 'POST' })), { timeout: 20_000 })
+      .toContain(ben.page.url());
     await goTo(ana, new URL(ben.page.url()).pathname);
     await ana.page.getByText('You had a hand in this write, so someone else must decide on it.').waitFor();
     expect(await ana.page.getByRole('button', { name: 'Approve' }).count()).toBe(0);

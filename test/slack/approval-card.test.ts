@@ -239,6 +239,17 @@ describe('a card', () => {
     expect(readable(blocks)).not.toContain('more characters');
   });
 
+  it('links to its pages in the console, if the stage has one', () => {
+    const approval = approvalOf();
+    const { blocks } = approvalCard(approval, PEOPLE, 0, 'https://console.example');
+    const links = JSON.stringify(blocks).match(/https:[^"]+/g);
+    expect(links).toEqual([
+      `https://console.example/approvals/${approval.approvalId}`,
+      `https://console.example/runs/${approval.runId}`,
+    ]);
+    expect(JSON.stringify(approvalCard(approval, PEOPLE, 0).blocks)).not.toContain('https:');
+  });
+
   it('contains no link, mention, emoji or format from external text, also in clients that render the fallback text', () => {
     for (const trick of TRICKS) {
       const { text, blocks } = cardOf({ ...writing({ note: trick, [trick]: 'x' }), title: trick, automation: trick });

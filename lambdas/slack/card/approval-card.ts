@@ -14,7 +14,9 @@ import {
   dateTime,
   escapedText,
   header,
+  type Inline,
   italic,
+  link,
   type Message,
   ownText,
   type Paragraph,
@@ -47,14 +49,23 @@ const DERIVED_MAX = 5;
 const EDITED_FIELDS_MAX = 3;
 const NAME_MAX_CHARACTERS = 60;
 
-/** The card with everything a person needs for the decision. External text cannot imitate the card: see block-kit.ts. */
-export function approvalCard(approval: Approval, people: readonly Person[], nowMs: number): Message {
+/**
+ * The card with everything a person needs for the decision. External text cannot imitate the card: see block-kit.ts. With the
+ * address of the console, it links to the pages of the approval and of the run.
+ */
+export function approvalCard(
+  approval: Approval,
+  people: readonly Person[],
+  nowMs: number,
+  consoleUrl?: string,
+): Message {
   const open = isOpen(approval) && nowMs < Date.parse(approval.expiresAt);
   const around = {
     above: [header(heading(approval)), ...outcome(approval, people), richText(about(approval))],
     below: [
       richText(why(approval)),
       richText(who(approval, people, new Date(nowMs).toISOString())),
+      ...(consoleUrl === undefined ? [] : [richText([pages(approval, consoleUrl)])]),
       context(ids(approval)),
       actions(approval, open),
     ],
@@ -200,6 +211,12 @@ function who(approval: Approval, people: readonly Person[], at: string): Paragra
   }
   return lines;
 }
+
+const pages = ({ approvalId, runId }: Approval, consoleUrl: string): Inline[] => [
+  link(`${consoleUrl}/approvals/${encodeURIComponent(approvalId)}`, 'Open the approval in the console'),
+  ownText(' · '),
+  link(`${consoleUrl}/runs/${encodeURIComponent(runId)}`, 'Open the run'),
+];
 
 function ids({ runId, approvalId, actionHash }: Approval): string {
   return `Run ${runId} · approval ${approvalId} · action ${actionHash.slice(0, HASH_SHOWN_CHARACTERS)}`;

@@ -33,6 +33,8 @@ interface CardPorts {
   runs: Pick<RunStore, 'approval'>;
   clock: Clock;
   log: Log;
+  /** Of this stage; undefined if it has no console. */
+  consoleUrl?: string | undefined;
 }
 
 /** Cards in the tenant's Slack workspace, and alerts through PagerDuty when an approval is overdue. */
@@ -119,7 +121,8 @@ export class SlackCards implements Cards {
 
   async #drawn(approval: Approval): Promise<Message> {
     const people = await this.#ports.people.people(approval.tenant);
-    return approvalCard(approval, people, this.#ports.clock.now());
+    const { clock, consoleUrl } = this.#ports;
+    return approvalCard(approval, people, clock.now(), consoleUrl);
   }
 
   async #draw(approval: Approval): Promise<void> {
