@@ -116,6 +116,7 @@ export class CountersignStack extends Stack {
       httpApi,
       evidence,
       liveFeed,
+      sessionTokens,
     });
     const evidenceLog = new EvidenceLog(this, 'EvidenceLog', { ...shared, httpApi, evidence });
     // On the local host, keys are read from their URL.

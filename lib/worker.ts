@@ -12,6 +12,7 @@ import type { LiveFeed } from './live-feed.ts';
 import { modelArn } from './model-arn.ts';
 import { NodeFunction, seconds } from './node-function.ts';
 import type { RunTable } from './run-table.ts';
+import type { SessionTokens } from './session-tokens.ts';
 import type { StageConfig } from './stage-config.ts';
 import type { TenantSecrets } from './tenant-secrets.ts';
 import type { WorkQueue } from './work-queue.ts';
@@ -31,6 +32,7 @@ interface WorkerProps {
   httpApi: CountersignHttpApi;
   evidence: EvidenceBucket;
   liveFeed: LiveFeed | undefined;
+  sessionTokens: SessionTokens;
 }
 
 /** The function that consumes step messages and makes the writes. */
@@ -43,7 +45,7 @@ export class Worker extends Construct {
   constructor(scope: Construct, id: string, props: WorkerProps) {
     super(scope, id);
     const { bundles, config, runTable, stepQueue, sealQueue, connectionSecrets, messagingSecrets } = props;
-    const { approvals, httpApi, evidence, liveFeed } = props;
+    const { approvals, httpApi, evidence, liveFeed, sessionTokens } = props;
     this.#props = props;
     this.runChangerEnvironment = {
       RUN_TABLE: runTable.table.tableName,
@@ -66,6 +68,7 @@ export class Worker extends Construct {
         SIGNING_KEY_ARN: evidence.signing.SIGNING_KEY_ARN,
         SIGNING_ALGORITHM: evidence.signing.SIGNING_ALGORITHM,
         ...liveFeed?.callback,
+        ...sessionTokens.environment,
       },
       timeout: seconds(WORKER_TIMEOUT_MS / 1000),
       // Workers send messages to workers while a run continues. Its step limit, deadline and backoff bound the loop.
@@ -78,6 +81,7 @@ export class Worker extends Construct {
     runTable.allow(step, ['PutItem'], ['RECEIPT', 'LOCK', 'AGENT']);
     runTable.allow(step, ['UpdateItem'], ['RATE']);
     liveFeed?.allowHints(step);
+    sessionTokens.allow(step);
     approvals.allowStart(step);
     // It signs assignments. Agents accept no other signature of this key, because the payload type is signed, too.
     step.allow(['kms:Sign'], [evidence.signing.SIGNING_KEY_ARN]);

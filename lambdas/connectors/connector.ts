@@ -3,6 +3,7 @@ import { hashOf, sha256Hex } from '../run/canonical-json.ts';
 import { parsedInput } from '../run/check-input.ts';
 import { CountersignError } from '../run/errors.ts';
 import type { Effect, TouchedState, WriteResult } from '../run/receipt.ts';
+import type { SessionContract } from './session/session-provider.ts';
 import type { TokenCache } from './token-cache.ts';
 
 /** A connection opened for one call. The credential comes from Secrets Manager and is never stored in a row. */
@@ -77,6 +78,8 @@ export interface WriteContext {
    * succeeded, and the undo restores this state.
    */
   first?: TouchedState;
+  /** Only for `agent.session`: what the session gets with its prompt. */
+  session?: SessionContract;
 }
 
 export interface Definition<Input> {

@@ -11,6 +11,7 @@ import { invokeModel } from './model/invoke.ts';
 import { sendEvent } from './pagerduty/events.ts';
 import { addWorkNote, findIncidents, getIncident, updateIncident } from './servicenow/incidents.ts';
 import { createRecord, findRecord, getRecord, updateAnyRecord } from './servicenow/records.ts';
+import { startSession } from './session/session.ts';
 import { postMessage, updateMessage } from './slack/messages.ts';
 
 /**
@@ -46,6 +47,7 @@ const OPERATIONS: readonly Operation[] = [
   invokeModel,
   runCommand,
   rollBackCommand,
+  startSession,
 ];
 
 const byTool = new Map(OPERATIONS.map((operation) => [operation.tool, operation]));

@@ -14,9 +14,15 @@ export async function accessFor(
   { connections }: { connections: Connections },
   tenant: string,
   { connection }: Pick<Operation, 'connection'>,
+  input?: unknown,
 ): Promise<Access> {
-  return connection === undefined ? NO_CONNECTION : connections.open(tenant, connection);
+  const named = connection ?? connectionIn(input);
+  return named === undefined ? NO_CONNECTION : connections.open(tenant, named);
 }
+
+/** The configuration of a session names its connection. The worker has put it into the input. */
+export const connectionIn = (input: unknown): string | undefined =>
+  (input as { resolved?: { connection?: string } } | undefined)?.resolved?.connection;
 
 export interface TargetReader {
   connections: Connections;

@@ -6,6 +6,7 @@ import { CountersignError } from '../run/errors.ts';
 import { keyIsFree, type Receipt } from '../run/receipt.ts';
 import type { RollbackOf, Run } from '../run/run.ts';
 import { RunDraft } from '../run/run-draft.ts';
+import { hasOpenSession } from '../run/session.ts';
 import type { Step } from '../run/step.ts';
 import { workflowOfRun } from '../workflow/action-workflow.ts';
 import { withRequestedMode } from '../workflow/requested-mode.ts';
@@ -137,7 +138,7 @@ function timeOf(clock: Clock, { updatedAt }: Run): string {
 /** The fast path. The sweeper sends a message again that is lost here, because the commit stores its due time. */
 async function sendMessages(
   changer: RunChanger,
-  { run, settings }: RunState,
+  { run, settings, steps }: RunState,
   change: RunChange,
   { wakeAfterMs }: FollowUp,
 ): Promise<void> {
@@ -146,6 +147,10 @@ async function sendMessages(
   const sends = entries.map((entry) => changer.outbox.dispatch(entry));
   if (wakeAfterMs !== undefined) sends.push(changer.queue.send({ tenant, runId }, wakeAfterMs));
   if (change.creates) sends.push(changer.queue.send({ tenant, runId: change.creates.run.runId }));
+  for (const { step } of change.steps) {
+    const ends = hasOpenSession(steps.get(step.index)) && !hasOpenSession(step);
+    if (ends) sends.push(changer.queue.send({ tenant, runId, endSession: step.index }));
+  }
   const freed = change.caps.some(({ kind }) => kind === 'return_slot' || kind === 'release_key');
   if (freed) sends.push(wakeNextRun(changer, tenant, settings));
   for (const sent of await Promise.allSettled(sends)) {

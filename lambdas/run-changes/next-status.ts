@@ -88,7 +88,8 @@ function failureStatus({ workflow }: RunState, failed: FailedStep): NextStatus {
   if (workflow.onFailure === 'rollback' || workflow.steps[index]?.rollback === 'auto') {
     return { to: 'rolling_back', by, error };
   }
-  if (error.code === 'WAIT_TIMED_OUT') return { to: 'timed_out', by, error };
+  if (error.code === 'SESSION_NEEDS_HUMAN') return { to: 'needs_human', by, error };
+  if (error.code === 'WAIT_TIMED_OUT' || error.code === 'SESSION_TIMED_OUT') return { to: 'timed_out', by, error };
   if (workflow.onFailure === 'pause') return { to: 'paused', by: { reason: error.code, ...by } };
   return { to: 'failed_terminal', by, error };
 }

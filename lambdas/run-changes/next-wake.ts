@@ -29,7 +29,7 @@ function stepDueAt(step: Step): string | undefined {
     case 'failed_retryable':
       return step.retryAt;
     case 'waiting_external':
-      return step.awaits.until;
+      return step.awaits.kind === 'session' ? step.awaits.lookAt : step.awaits.until;
     case 'ready': {
       const pickUpBy = later(step.updatedAt, PICK_UP_WITHIN_MS);
       return (step.notBefore ?? pickUpBy) > pickUpBy ? step.notBefore : pickUpBy;

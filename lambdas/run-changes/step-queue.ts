@@ -6,6 +6,8 @@ export interface StepMessage {
   passedOver?: string[];
   /** The message was delayed until this lease ends. If it was renewed since, the same message is delayed again. */
   watches?: WatchedLease;
+  /** The step with this index has ended: its session shall end, too. Nothing else is processed. */
+  endSession?: number;
 }
 
 export interface WatchedLease {

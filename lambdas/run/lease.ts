@@ -57,8 +57,8 @@ export const AGENT_LEASE: LeaseTimes = {
 /** From the acknowledgement, and from each renewal. */
 export const AGENT_HOLDS_MS = 30_000;
 
-/** Agents perform the tools of this connector; the worker performs all others itself. */
-const AGENT_TOOL = /^agent\./;
+/** Agents perform these; the worker performs all others itself, and starts sessions. */
+const AGENT_TOOL = /^agent\.(command|rollback)$/;
 export const isAgentTool = (tool: string): boolean => AGENT_TOOL.test(tool);
 
 /** The lease times of the executor of a tool. */

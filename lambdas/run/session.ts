@@ -12,6 +12,8 @@ export interface SessionFacts {
   configuration: string;
   /** Its id at the provider. */
   sessionId: string;
+  /** Where it runs. */
+  at?: { url: string; connection: string };
   /** What the session reports its end with. */
   completionId: string;
   startedAt: string;

@@ -6,6 +6,7 @@ import { hasExpired, isAgentTool } from '../run/lease.ts';
 import type { OpenReceipt, Receipt } from '../run/receipt.ts';
 import { attemptsOf } from '../run/retry-policy.ts';
 import type { RunDraft } from '../run/run-draft.ts';
+import { hasOpenSession } from '../run/session.ts';
 import {
   factsOf,
   type ReadyStep,
@@ -24,6 +25,7 @@ import { ownReceipt } from '../run-changes/step-receipt.ts';
 import { startReadySteps, startStep } from './2-start-ready-steps.ts';
 import { claimStep, isOpenWrite } from './4-claim-step.ts';
 import { endAssignment, isRenewed } from './agent/end-assignment.ts';
+import { finalizeSession } from './session/finalize-session.ts';
 import { startRun } from './start-run.ts';
 import type { ClaimedStep, Claims, Worker } from './worker.ts';
 
@@ -78,7 +80,8 @@ async function claimIfDue(
     case 'failed_retryable':
       return step.retryAt <= now ? resume(worker, state, draft, step) : undefined;
     case 'waiting_external':
-      if (step.awaits.until <= now) endWait(draft, step);
+      if (hasOpenSession(step)) await finalizeSession(worker, draft, step);
+      else if (step.awaits.until <= now) endWait(draft, step);
       return undefined;
     case 'waiting_approval':
       await expireApproval(worker.runs, draft, step);

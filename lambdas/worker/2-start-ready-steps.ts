@@ -1,4 +1,5 @@
 import { requestStepApproval } from '../approval/request-step-approval.ts';
+import { SESSION_TOOL } from '../connectors/session/session.ts';
 import { hasTime } from '../proposal/attempt-time.ts';
 import { knownSteps, runValues, stepInput } from '../proposal/run-values.ts';
 import { CountersignError, recordedError } from '../run/errors.ts';
@@ -15,6 +16,7 @@ import type { WorkflowStep } from '../workflow/workflow.ts';
 import { claimStep } from './4-claim-step.ts';
 import { copyStep } from './replay-original.ts';
 import { resolveStepNames } from './resolve-step-names.ts';
+import { resolveSession } from './session/resolve-session.ts';
 import { undoNextWrite } from './undo-next-write.ts';
 import type { ClaimedStep, Claims, Worker } from './worker.ts';
 
@@ -82,7 +84,8 @@ export async function startStep(
     const input = await stepInput(values, definition);
     const kind = stepKindOf(definition.tool);
     if (!kind) {
-      const resolved = await resolveStepNames(worker, state, draft, step, input);
+      const known = definition.tool === SESSION_TOOL ? await resolveSession(worker, draft, input) : input;
+      const resolved = await resolveStepNames(worker, state, draft, step, known);
       return resolved && (await claimStep(worker, state, draft, { step: { ...step, attempt: 0 }, ...resolved }));
     }
     const start = startOf(kind, definition.tool, input, { at: draft.at, deadlineAt: draft.run.deadlineAt });

@@ -1,11 +1,12 @@
 import { findOperation } from '../connectors/registry.ts';
+import { SESSION_TOOL } from '../connectors/session/session.ts';
 import { retryNeedsApproval } from '../policy/gates.ts';
 import { AskedToWait } from '../proposal/asked-to-wait.ts';
 import { checkCommand } from '../proposal/check-command.ts';
 import { checkPlanned, checkPolicies } from '../proposal/check-plan.ts';
 import { isInPlace, isReusable } from '../proposal/find-duplicate-write.ts';
 import { type ProposedCall, proposeCall } from '../proposal/propose-call.ts';
-import { accessFor } from '../proposal/read-target.ts';
+import { accessFor, connectionIn } from '../proposal/read-target.ts';
 import { hashOf } from '../run/canonical-json.ts';
 import { effectiveCaps, withOneMoreWrite } from '../run/caps.ts';
 import { requestHash } from '../run/digest.ts';
@@ -109,8 +110,9 @@ async function proposeStep(
 ): Promise<ProposedCall> {
   const operation = findOperation(step.tool);
   if (!operation) throw new CountersignError('WORKFLOW_INVALID', `there is no tool ${step.tool}`);
-  assertConnectionAllowed(state.run, operation.connection);
-  const { instance } = await accessFor(worker, state.run.tenant, operation);
+  const named = operation.tool === SESSION_TOOL ? connectionIn(input) : operation.connection;
+  assertConnectionAllowed(state.run, named);
+  const { instance } = await accessFor(worker, state.run.tenant, { connection: named });
   const proposed = proposeCall({ operation, input, instance });
   // A retry repeats the same write, under the same key.
   if (earlier) return withKey(proposed, earlier.key);

@@ -1,4 +1,5 @@
 import { findOperation } from '../connectors/registry.ts';
+import { SESSION_TOOL } from '../connectors/session/session.ts';
 import { type RecordedError, recordedError } from '../run/errors.ts';
 import { later } from '../run/lease.ts';
 import { type IntentReceipt, together, type UnknownReceipt } from '../run/receipt.ts';
@@ -12,6 +13,7 @@ import { receiptOf } from '../run-changes/step-receipt.ts';
 import type { StepOutcome } from './5-executor.ts';
 import type { Reporter } from './6-report-outcome.ts';
 import { settleUnassigned } from './agent/settle-unassigned.ts';
+import { awaitSession } from './session/await-session.ts';
 import type { ClaimedStep } from './worker.ts';
 
 type Failure = Exclude<StepOutcome, { kind: 'done' | 'unassigned' }>;
@@ -30,7 +32,8 @@ export async function settleOutcome(
     const { result } = outcome;
     const cost = together(receipt.spentBefore, result.cost);
     settleReceipt(draft, { ...receipt, ...result, ...(cost && { cost }), outcome: 'succeeded', settledAt: draft.at });
-    if (result.incomplete === undefined) succeed(draft, step, { output: result.output, receiptKey: receipt.key });
+    if (step.tool === SESSION_TOOL) awaitSession(draft, claimed, result);
+    else if (result.incomplete === undefined) succeed(draft, step, { output: result.output, receiptKey: receipt.key });
     else fail(draft, step, recordedError('TARGET_REFUSED', result.incomplete), { ...step, wrote: true });
   } else if (outcome.kind === 'unassigned') {
     settleUnassigned(draft, claimed, outcome);

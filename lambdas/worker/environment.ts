@@ -14,5 +14,7 @@ export const WorkerEnvironment = RunChangerEnvironment.extend({
   SIGNING_ALGORITHM: SigningAlgorithm,
   /** Where "sync now" is sent to agents, if the stage has the live feed. */
   LIVE_CALLBACK_URL: z.url().optional(),
+  /** The secret that signs the tokens of sessions. */
+  SESSION_SECRET_ARN: z.string(),
   STAGE_KIND: z.enum(['prod', 'staging', 'dev']),
 });

@@ -1,6 +1,7 @@
 import { withinDeadline } from '../connectors/attempt-deadline.ts';
 import { markOf, type Operation, type WriteContext } from '../connectors/connector.ts';
 import { findOperation } from '../connectors/registry.ts';
+import { SESSION_TOOL } from '../connectors/session/session.ts';
 import { OutcomeUnknown, TargetRefused } from '../connectors/target-errors.ts';
 import { AttemptTime } from '../proposal/attempt-time.ts';
 import { accessFor } from '../proposal/read-target.ts';
@@ -8,6 +9,7 @@ import { CountersignError, recordedError } from '../run/errors.ts';
 import { IN_PROCESS_LEASE } from '../run/lease.ts';
 import { isAs, type TouchedState } from '../run/receipt.ts';
 import type { Dispatched, Executor } from './5-executor.ts';
+import { sessionContract } from './session/session-contract.ts';
 import type { ClaimedStep, Worker } from './worker.ts';
 
 type Attempted = Exclude<Dispatched, { kind: 'dispatched' | 'unassigned' }>;
@@ -26,8 +28,12 @@ async function performStep(
   try {
     const operation = findOperation(step.tool);
     if (!operation) throw new CountersignError('WORKFLOW_INVALID', `there is no tool ${step.tool}`);
-    const access = await accessFor(worker, run.tenant, operation);
-    const performance = { access, mark: markOf(run.tenant, receipt.key), openSince: receipt.openSince };
+    const isSession = step.tool === SESSION_TOOL;
+    const access = await accessFor(worker, run.tenant, operation, isSession ? step.input : undefined);
+    const performance = {
+      ...{ access, mark: markOf(run.tenant, receipt.key), openSince: receipt.openSince },
+      ...(isSession && { session: await sessionContract(worker, run, claimed, access) }),
+    };
     const attempt = open ? recoverOrPerform : readAndPerform;
     const outcome = await withinDeadline(time, () => attempt(worker, operation, claimed, performance));
     return outcome.kind === 'refused' && !open && !time.hasSentAWrite ? { ...outcome, neverSent: true } : outcome;

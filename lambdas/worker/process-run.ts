@@ -11,6 +11,7 @@ import { claimDueSteps } from './1-claim-due-steps.ts';
 import { startReadySteps } from './2-start-ready-steps.ts';
 import type { Dispatched } from './5-executor.ts';
 import { reportOutcome } from './6-report-outcome.ts';
+import { endSession } from './session/finalize-session.ts';
 import { watchAfterLostRace, watchRenewedLease } from './watch-lease.ts';
 import type { ClaimedStep, Worker } from './worker.ts';
 
@@ -26,6 +27,7 @@ import type { ClaimedStep, Worker } from './worker.ts';
  *     -> until nothing is claimed; the last commit ends the run (run-changes/conclude-run.ts)
  */
 export function processRun(worker: Worker, message: StepMessage): Promise<void> {
+  if (message.endSession !== undefined) return endSession(worker, message, message.endSession);
   return processSteps(worker, message).catch((error) => endUnprocessable(worker, message, error));
 }
 

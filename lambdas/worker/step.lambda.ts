@@ -10,6 +10,7 @@ const StepMessage = z.object({
   tenant: z.string(),
   runId: z.string(),
   passedOver: z.array(z.string()).optional(),
+  endSession: z.int().optional(),
   watches: z.object({ stepIndex: z.int(), leaseVersion: z.int() }).optional(),
 });
 

@@ -31,6 +31,8 @@ export interface Worker extends RunChanger, InvocationTime {
   hints: AgentHints;
   assignmentSigner: AssignmentSigner;
   metrics?: Metrics;
+  /** Signs the tokens of sessions. */
+  sessionSecret?: () => Promise<string>;
 }
 
 /** A step whose lease and intent are committed: its executor may perform it. */

@@ -5,6 +5,7 @@ import { DynamoAgentRegistry } from '../agents/dynamo-agent-registry.ts';
 import { StageConnections } from '../connectors/connections.ts';
 import { systemConnections } from '../connectors/secrets-connections.ts';
 import { AwsEnvironment, readEnvironment } from '../entry/environment.ts';
+import { stageSecret } from '../entry/secrets-stage-secret.ts';
 import { systemClock, systemEvery, systemIds, systemPause } from '../entry/system.ts';
 import { secretNames } from '../entry/tenant-secrets.ts';
 import { KmsSignRequest } from '../evidence/signing/kms-sign-request.ts';
@@ -52,5 +53,6 @@ export function wireWorker(): Omit<Worker, 'timeLeftMs'> {
     hints: wireHints(environment, aws, changer.dynamo),
     assignmentSigner: new KmsSignRequest(aws, environment.SIGNING_KEY_ARN, environment.SIGNING_ALGORITHM),
     metrics: systemMetrics(environment.STAGE),
+    sessionSecret: stageSecret(environment.SESSION_SECRET_ARN),
   };
 }

@@ -128,7 +128,13 @@ function storyOf({ events }: History, index: Json): Event[] {
 /** The last claim of a step in these events. */
 function claimIn(story: Event[]): Event | undefined {
   const claim = lastOf(story, 'step.claimed');
-  const ENDED_BY = ['policy.decided', 'step.retry_scheduled', 'step.retry_requested', 'write.reused'];
+  const ENDED_BY = [
+    'policy.decided',
+    'step.retry_scheduled',
+    'step.retry_requested',
+    'write.reused',
+    'session.started',
+  ];
   return claim && lastOf(after(story, claim.place), ...ENDED_BY) ? undefined : claim;
 }
 

@@ -1,5 +1,6 @@
 import type { Access } from '../../lambdas/connectors/connector.ts';
 import type { Clock } from '../../lambdas/entry/ports.ts';
+import { FakeA2a } from './fake-a2a.ts';
 import { FakeGitHub } from './fake-github.ts';
 import { FakePagerDuty } from './fake-pagerduty.ts';
 import { FakeServiceNow } from './fake-servicenow.ts';
@@ -33,7 +34,7 @@ export interface FakeRequest {
 
 export type FakeAnswer = { status: number; body: unknown; headers?: Record<string, string> };
 
-type System = 'servicenow' | 'github' | 'slack' | 'pagerduty' | 'http';
+type System = 'servicenow' | 'github' | 'slack' | 'pagerduty' | 'http' | 'sessions';
 
 /**
  * The targets in memory, behind their own `fetch`: without sockets and real time, so that a whole run can be repeated
@@ -47,6 +48,7 @@ export class FakeTargets {
   readonly #github: FakeGitHub;
   readonly #slack: FakeSlack;
   readonly #pagerduty = new FakePagerDuty();
+  readonly sessions = new FakeA2a();
 
   constructor(clock: Clock, passage: Passage = undisturbed) {
     this.#github = new FakeGitHub(clock);
@@ -82,6 +84,7 @@ export class FakeTargets {
       slack: { baseUrl: 'http://slack', instance, credential: { botToken: 'x' } },
       pagerduty: { baseUrl: 'http://pagerduty', instance, credential: { routingKey: 'x' } },
       http: { baseUrl: HOOKS_URL, instance, credential: { hosts: {} }, allowedHosts: [HOOKS_HOST], ownUrl: HOOKS_URL },
+      sessions: { baseUrl: 'http://sessions', instance, credential: { token: 'x'.repeat(20) }, ownUrl: 'http://stage' },
     };
   }
 
@@ -122,6 +125,7 @@ export class FakeTargets {
   #system(host: string): { answer(request: FakeRequest): FakeAnswer } {
     if (host === 'servicenow') return this.#servicenow;
     if (host === 'github') return this.#github;
+    if (host === 'sessions') return this.sessions;
     // Only the target knows the effect of an `http.request`, so tests can only see the calls.
     if (HOOKS_HOST.startsWith(host)) return { answer: () => ({ status: 200, body: { accepted: true } }) };
     return host === 'slack' ? this.#slack : this.#pagerduty;

@@ -242,7 +242,7 @@ describe.each(STAGES)('in stage %s', (stage) => {
       SlackInteractivityRole: ['MessagingSecrets', 'WebhookSecrets'],
       ApprovalFlowHoldRole: ['MessagingSecrets'],
       ApprovalFlowFollowRole: ['MessagingSecrets'],
-      WorkerStepRole: ['ConnectionSecrets', 'MessagingSecrets'],
+      WorkerStepRole: ['ConnectionSecrets', 'MessagingSecrets', 'SessionTokensSessionSecret'],
       // A plan uses credentials that can only read.
       DefinitionsApiPlanRole: ['DefinitionsApiPlanSecrets'],
       ApiBulkRole: ['KeyedRoutesCursorSecret'],

@@ -53,6 +53,8 @@ describe.each(STAGES)('in stage %s', (stage) => {
       'POST /api/v1/agent/{id}/output',
       'POST /api/v1/agent/{id}/unregister',
       'POST /api/v1/runs/{id}/actions',
+      'POST /api/v1/runs/{id}/complete',
+      'POST /api/v1/runs/{id}/heartbeat',
       'POST /slack/commands',
       'POST /slack/events',
       'POST /slack/interactivity',

@@ -104,6 +104,11 @@ const KNOWN: { role?: string; action: string; reason: string }[] = [
   { role: 'LiveFeedFanOut', action: 'dynamodb:DeleteItem', reason: 'connections that are gone (live-feed.test.ts)' },
   { role: 'LiveFeedFanOut', action: 'sqs:SendMessage', reason: 'batches that are given up (stream-source.test.ts)' },
   { role: 'SweepSweeper', action: 'dynamodb:GetItem', reason: 'the same, for a slot of a schedule' },
+  {
+    role: 'WorkerStep',
+    action: 'secretsmanager:GetSecretValue',
+    reason: 'the secret of session tokens: no session starts here (worker/session/sessions.test.ts)',
+  },
 ];
 
 it('no role has a grant that the whole path, including its failures, does not need', async () => {

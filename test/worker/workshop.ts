@@ -36,6 +36,7 @@ import { type AcceptedOptions, accepted } from '../fakes/story.ts';
 export const SYS_ID = '1'.repeat(32);
 export const ISSUE = 'octo-org/payments#7';
 const TENANT = 'acme';
+export const SESSION_SECRET = 'signs the tokens of sessions';
 
 /** Not a divisor of the lease: a worker takes a run over some time after the lease has ended. */
 const LOOKS_EVERY_MS = 45_000;
@@ -101,6 +102,7 @@ export class Workshop {
       agents: this.runs.agents,
       hints: noHints,
       assignmentSigner: this.signer,
+      sessionSecret: async () => SESSION_SECRET,
       ...differing,
     };
   }
@@ -201,7 +203,7 @@ export function die<T>(): Promise<T> {
 }
 
 /** Waits until a process has ended, failed or been killed. */
-async function survived(process: () => Promise<unknown>): Promise<void> {
+export async function survived(process: () => Promise<unknown>): Promise<void> {
   const { promise: killed, resolve } = Promise.withResolvers<void>();
   notice = resolve;
   await Promise.race([process().catch(() => undefined), killed]);

@@ -1,5 +1,8 @@
+import * as z from 'zod';
 import { Problem } from '../../entry/http.ts';
 import type { RunChanger } from '../../run-changes/run-changer.ts';
+import { completeSession } from '../../run-changes/session/complete-session.ts';
+import { noteHeartbeat } from '../../run-changes/session/note-heartbeat.ts';
 import { type ActionProposer, proposeAction } from '../../run-changes/session/propose-action.ts';
 import type { sessionRoutes } from '../contract/actions.ts';
 import type { Handlers } from '../router.ts';
@@ -10,7 +13,7 @@ import { mustLoadAction } from './list-actions.ts';
 
 export type SessionPorts = RunChanger & ActionProposer & SessionAuthenticator;
 
-/** What sessions do: they propose actions and read their outcome. */
+/** What sessions do: they propose actions and read their outcome, give signs of life and complete. */
 export const sessionHandlers: Handlers<SessionPorts, typeof sessionRoutes> = {
   async proposeSessionAction(ports, { headers, params, body }) {
     const session = await authenticateSession(ports, headers, params.id);
@@ -30,4 +33,28 @@ export const sessionHandlers: Handlers<SessionPorts, typeof sessionRoutes> = {
     const session = await authenticateSession(ports, headers, id);
     return { status: 200, body: actionView(await mustLoadAction(ports, session.tenant, actionId, session)) };
   },
+
+  async completeSession(ports, { headers, params, body: { completion_id: completionId, ...completion } }) {
+    const session = await authenticateSession(ports, headers, params.id);
+    const { outcome, isRepeated } = await completeSession(ports, session, { completionId, ...completion });
+    return { status: 200, body: { outcome, repeated: isRepeated } };
+  },
+
+  async heartbeatSession(ports, { headers, params, body }) {
+    const session = await authenticateSession(ports, headers, params.id);
+    return { status: 200, body: await noteHeartbeat(ports, session, { hasEnded: saysEnded(body) }) };
+  },
 };
+
+const ENDED = /^TASK_STATE_(COMPLETED|FAILED|CANCELED|REJECTED)$/;
+const Status = z.object({ state: z.string() });
+/** A push notification of A2A 1.0 is a task, or a change of its status. */
+const Notification = z.object({
+  task: z.object({ status: Status }).optional(),
+  statusUpdate: z.object({ status: Status }).optional(),
+});
+
+function saysEnded(body: unknown): boolean {
+  const { task, statusUpdate } = Notification.safeParse(body).data ?? {};
+  return ENDED.test((task ?? statusUpdate)?.status.state ?? '');
+}

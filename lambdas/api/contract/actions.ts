@@ -106,6 +106,13 @@ export const directActionRoutes = {
 const TOKEN =
   'Send the token of the prompt as `Authorization: Bearer`. It is valid for this run only, until its step ends.';
 
+const CompletionBody = z.strictObject({
+  completion_id: z.string().min(1).max(200).meta({ description: 'From the prompt' }),
+  outcome: z.enum(SESSION_OUTCOMES),
+  summary: z.string().trim().min(1).max(SUMMARY_MAX_CHARACTERS).meta({ description: 'What was done, for people' }),
+  output: JsonValue.optional().meta({ description: 'The output of the step, for later steps' }),
+});
+
 /** Requests of sessions. A run-scoped token proves who sends them. */
 export const sessionRoutes = {
   proposeSessionAction: route({
@@ -127,12 +134,26 @@ export const sessionRoutes = {
     params: actionParams,
     responses: { 200: Action },
   }),
+  completeSession: route({
+    method: 'POST',
+    path: '/api/v1/runs/{id}/complete',
+    right: 'signed',
+    summary: 'Completes a session: its step ends with the outcome',
+    description: `${TOKEN} The same completion again changes nothing; another content is refused.`,
+    params: z.object({ id: z.string() }),
+    body: CompletionBody,
+    bodyMaxBytes: COMPLETION_MAX_BYTES,
+    responses: { 200: z.object({ outcome: z.enum(SESSION_OUTCOMES), repeated: z.boolean() }) },
+  }),
+  heartbeatSession: route({
+    method: 'POST',
+    path: '/api/v1/runs/{id}/heartbeat',
+    right: 'signed',
+    summary: 'Records a sign of life of a session. Also receives push notifications of A2A',
+    description: TOKEN,
+    params: z.object({ id: z.string() }),
+    // Empty, or a notification in the form that A2A defines.
+    body: JsonValue,
+    responses: { 200: z.object({ until: Timestamp.meta({ description: 'When the session must have completed' }) }) },
+  }),
 };
-
-export const completionBody = z.strictObject({
-  completion_id: z.string().min(1).max(200).meta({ description: 'From the prompt' }),
-  outcome: z.enum(SESSION_OUTCOMES),
-  summary: z.string().trim().min(1).max(SUMMARY_MAX_CHARACTERS).meta({ description: 'What was done, for people' }),
-  output: JsonValue.optional().meta({ description: 'The output of the step, for later steps' }),
-});
-export const COMPLETION_BODY_MAX_BYTES = COMPLETION_MAX_BYTES;

@@ -151,6 +151,7 @@ function actionRun(
   at: string,
 ): CreatedRun {
   const { tenant, automation: name, workspace, workflow, subject } = run;
+  const { caps, connections } = run.terms ?? {};
   const actor = sessionActor(session);
   const governed = [...steps.values()].flatMap((step) => step.governed?.request.action.makers ?? []);
   const { plan: _plan, ...event } = trigger;
@@ -158,7 +159,7 @@ function actionRun(
   const created = newRun({
     runId,
     tenant,
-    automation: { name, workspace, workflow },
+    automation: { name, workspace, workflow, ...(caps && { caps }), ...(connections && { connections }) },
     key: `action:${runId}`,
     ...(subject !== undefined && { subject }),
     trigger: ofAction,

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { SESSION_OUTCOMES } from '../session.ts';
 import { Count, eventKind, Hash, Id, ofStep, Time } from './event-kind.ts';
+import { stepOf } from './replay-state.ts';
 
 /** Why a call of a session was refused. */
 export const ACTION_REFUSALS = ['tool_not_allowed', 'input_not_allowed', 'too_many_actions'] as const;
@@ -23,6 +24,11 @@ export const SESSION_EVENTS = {
     fields: z.strictObject({ ...ofStep, configuration: Id, sessionHash: Hash, completionId: Id, until: Time }),
     text: ({ step, configuration, until }, time) =>
       `${step}: the session ${configuration} works, until ${time(until)} at the latest`,
+    // The output of its start is not that of the step.
+    replay: (replay, event) => {
+      stepOf(replay, event).claim = undefined;
+    },
+    proves: { step: 'ends the claim' },
   }),
   'session.seen': eventKind({
     summary: 'The session gave a sign of life. Recorded at most every few minutes.',

@@ -1,0 +1,149 @@
+import * as z from 'zod';
+import { type Access, credentialOf } from '../connector.ts';
+import { exchange, urlAt } from '../exchange.ts';
+import { OutcomeUnknown, TargetRefused } from '../target-errors.ts';
+import type { SessionProvider, SessionState } from './session-provider.ts';
+
+const SYSTEM = 'the session provider';
+const CARD_PATH = '/.well-known/agent-card.json';
+const VERSION = '1.0';
+const TASKS_SEARCHED = 10;
+
+const Credential = z.object({ token: z.string().min(1) });
+
+/** The parts of an agent card (A2A 1.0) that we use. */
+const AgentCard = z.object({
+  supportedInterfaces: z.array(
+    z.object({ url: z.url(), protocolBinding: z.string(), protocolVersion: z.string().optional() }),
+  ),
+});
+
+const Task = z.object({ id: z.string().min(1).max(500), status: z.object({ state: z.string() }).optional() });
+const Failure = z.object({ code: z.int() });
+const response = <Result extends z.ZodType>(result: Result) =>
+  z.union([z.object({ result }), z.object({ error: Failure })]);
+
+/** Errors of JSON-RPC and A2A after which the provider has certainly done nothing, or knows no such task. */
+const TASK_NOT_FOUND = -32001;
+const TASK_NOT_CANCELABLE = -32002;
+const REFUSED: readonly number[] = [-32700, -32600, -32601, -32602, -32004, -32005, -32007, -32008, -32009];
+
+const STATES: Record<string, SessionState> = {
+  TASK_STATE_COMPLETED: 'ended',
+  TASK_STATE_CANCELED: 'ended',
+  TASK_STATE_FAILED: 'dead',
+  TASK_STATE_REJECTED: 'dead',
+};
+
+/**
+ * Sessions of agents that speak A2A 1.0 over JSON-RPC. A task is a session, and its context has our key, so that a lost
+ * response can be recovered. Messages are sent without waiting for the work: a function may run for seconds, a session for
+ * hours. Sent with `exchange` and not with the SDK's client, so that each request is made once and an error says
+ * whether the agent can have acted.
+ */
+export const a2aProvider: SessionProvider = {
+  async start(access, url, contract, { text, data }) {
+    const { sessionKey: contextId, promptKey: messageId, token, ownUrl, runId } = contract;
+    const notifications = {
+      url: urlAt(ownUrl, `/api/v1/runs/${runId}/heartbeat`),
+      token: messageId,
+      authentication: { scheme: 'Bearer', credentials: token },
+    };
+    const message = { messageId, contextId, role: 'ROLE_USER', parts: [{ text }, { data }] };
+    const configuration = { returnImmediately: true, taskPushNotificationConfig: notifications };
+    const result = z.union([z.object({ task: Task }), z.object({ message: z.unknown() })]);
+    const started = await call(access, url, 'SendMessage', { message, configuration }, result);
+    if ('task' in started) return { sessionId: started.task.id };
+    throw new TargetRefused(`${SYSTEM} replied with a message and started no task`, { retryable: false });
+  },
+
+  async find(access, url, contextId) {
+    const { tasks } = await call(
+      access,
+      url,
+      'ListTasks',
+      { contextId, pageSize: TASKS_SEARCHED },
+      z.object({ tasks: z.array(Task.extend({ contextId: z.string().optional() })).default([]) }),
+      'reads',
+    );
+    // A provider may ignore the filter.
+    const own = tasks.find((task) => task.contextId === contextId);
+    return own && { sessionId: own.id };
+  },
+
+  async state(access, url, id) {
+    const task = await call(access, url, 'GetTask', { id, historyLength: 0 }, Task, 'reads').catch(unlessUnknownTask);
+    if (task === undefined) return 'missing';
+    return STATES[task.status?.state ?? ''] ?? 'working';
+  },
+
+  async end(access, url, id) {
+    await call(access, url, 'CancelTask', { id }, Task).catch(unlessUnknownTask);
+  },
+};
+
+class TaskIsGone extends Error {}
+
+function unlessUnknownTask(error: unknown): undefined {
+  if (error instanceof TaskIsGone) return undefined;
+  throw error;
+}
+
+async function call<Result>(
+  access: Access,
+  url: string,
+  method: string,
+  params: Record<string, unknown>,
+  result: z.ZodType<Result>,
+  effect: 'reads' | 'writes' = 'writes',
+): Promise<Result> {
+  const headers = headersFor(access, url);
+  const endpoint = await endpointOf(url, headers);
+  const { body } = await exchange({
+    system: SYSTEM,
+    method: 'POST',
+    url: endpoint,
+    headers,
+    body: { jsonrpc: '2.0', id: 1, method, params },
+    ...(effect === 'reads' && { readOnly: true }),
+    responseSchema: response(result),
+  });
+  if ('result' in body) return body.result as Result;
+  const { code } = body.error;
+  if (code === TASK_NOT_FOUND || code === TASK_NOT_CANCELABLE) throw new TaskIsGone();
+  if (REFUSED.includes(code)) {
+    throw new TargetRefused(`${SYSTEM} refused ${method} with the A2A error ${code}`, { retryable: false });
+  }
+  throw new OutcomeUnknown(`${SYSTEM} failed at ${method} with the A2A error ${code}`);
+}
+
+/** The credential goes to the origin of its connection only. */
+function headersFor(access: Access, url: string): Record<string, string> {
+  assertSameOrigin(url, access.baseUrl, 'the address of its connection');
+  const { token } = credentialOf(access, Credential, 'the connection of the session needs a credential { token }');
+  return { authorization: `Bearer ${token}`, 'a2a-version': VERSION };
+}
+
+async function endpointOf(url: string, headers: Record<string, string>): Promise<string> {
+  const { body } = await exchange({
+    system: SYSTEM,
+    method: 'GET',
+    url: urlAt(url, CARD_PATH),
+    headers,
+    responseSchema: AgentCard,
+  });
+  const found = body.supportedInterfaces.find(
+    ({ protocolBinding, protocolVersion = VERSION }) => protocolBinding === 'JSONRPC' && protocolVersion === VERSION,
+  );
+  if (!found) {
+    throw new TargetRefused(`${SYSTEM} offers no JSON-RPC interface of A2A ${VERSION}`, { retryable: false });
+  }
+  assertSameOrigin(found.url, url, 'the address of its configuration');
+  return found.url;
+}
+
+/** An agent card of somebody else must not lead our credential away. */
+function assertSameOrigin(url: string, expected: string, what: string): void {
+  if (new URL(url).origin === new URL(expected).origin) return;
+  throw new TargetRefused(`the address of the session has another origin than ${what}`, { retryable: false });
+}

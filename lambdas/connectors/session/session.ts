@@ -1,0 +1,134 @@
+import * as z from 'zod';
+import { ACTIONS_DEFAULT, ACTIONS_MAX } from '../../run/session.ts';
+import { operation, type WriteContext, writeKey } from '../connector.ts';
+import { a2aProvider } from './a2a-provider.ts';
+
+const PROMPT_MAX_CHARACTERS = 20_000;
+const TIMEOUT_DEFAULT_SECONDS = 60 * 60;
+const TIMEOUT_MAX_SECONDS = 24 * 60 * 60;
+const TOOLS_MAX = 50;
+
+export const SESSION_TOOL = 'agent.session';
+
+const Allowed = z.strictObject({
+  tool: z.string().max(100).describe('a tool'),
+  with: z
+    .record(z.string(), z.unknown())
+    .optional()
+    .describe('the input that the session cannot change. If it leaves the target to the session, people must approve'),
+});
+
+const SessionInput = z.strictObject({
+  configuration: z
+    .string()
+    .max(63)
+    .optional()
+    .describe('where the session runs; by default the configuration of the automation'),
+  prompt: z.string().min(1).max(PROMPT_MAX_CHARACTERS).describe('what the session shall do'),
+  context: z.json().optional().describe('what it may use, as data'),
+  actions: z.array(Allowed).max(TOOLS_MAX).default([]).describe('the calls that it may propose'),
+  maxActions: z.int().min(0).max(ACTIONS_MAX).default(ACTIONS_DEFAULT).describe('how many calls it may propose'),
+  timeoutSeconds: z
+    .int()
+    .min(10)
+    .max(TIMEOUT_MAX_SECONDS)
+    .default(TIMEOUT_DEFAULT_SECONDS)
+    .describe('the longest time until it completes'),
+  resolved: z
+    .strictObject({
+      url: z.url().describe('the address of the configuration'),
+      connection: z.string().describe('the connection with its credential'),
+      instructions: z.string().optional().describe('what every session of it gets'),
+    })
+    .optional()
+    .describe('set by the worker from the configuration'),
+});
+export type SessionInput = z.infer<typeof SessionInput>;
+
+const SessionOutput = z.strictObject({
+  outcome: z.string().describe('what the session reported'),
+  summary: z.string(),
+  output: z.unknown().describe('what it returned'),
+  actions: z.array(z.string()).describe('the ids of its actions'),
+});
+
+/**
+ * Starts a session and prompts it, once: a write of effect `probe`, whose mark is the key of the session. The step then waits
+ * for the completion (worker/session/).
+ */
+export const startSession = operation<SessionInput>({
+  tool: SESSION_TOOL,
+  summary: 'Starts a session of an AI agent, or of other work outside, and waits until it completes.',
+  effect: 'probe',
+  risk: 'low',
+  reversible: false,
+  oncePerRun: true,
+  input: SessionInput,
+  output: SessionOutput,
+  content: ['prompt', 'context'],
+  fixed: ['configuration', 'url', 'actions', 'maxActions', 'timeoutSeconds'],
+  // What a session returns is treated like the answer of a model.
+  asksModel: true,
+  propose: (input) => {
+    const { configuration = '', prompt, context, actions, maxActions, timeoutSeconds, resolved } = input;
+    const fields = {
+      ...{ configuration, url: resolved?.url ?? '', prompt, actions, maxActions, timeoutSeconds },
+      ...(context !== undefined && { context }),
+    };
+    return {
+      target: `agent:session:${configuration}`,
+      fields,
+      key: writeKey(['agent', 'session', configuration], fields),
+    };
+  },
+  async perform(input, context) {
+    const { url, contract } = startedBy(input, context);
+    return result(await a2aProvider.start(context.access, url, contract, promptOf(input, contract)));
+  },
+  async probe(input, context) {
+    const { url, contract } = startedBy(input, context);
+    const found = await a2aProvider.find(context.access, url, contract.sessionKey);
+    return found && { ...result(found), recovered: true };
+  },
+});
+
+function startedBy({ resolved }: SessionInput, { session: contract }: WriteContext) {
+  if (!resolved || !contract) throw new Error('the worker resolves the configuration before it starts a session');
+  return { url: resolved.url, contract };
+}
+
+const result = (output: { sessionId: string }) => ({
+  output,
+  reversal: { irreversible: 'a session cannot be undone; its actions can' },
+  response: {},
+});
+
+/** The instructions come first, then the task, then the contract: how to act and how to complete. */
+function promptOf(
+  { prompt, context, actions, maxActions, resolved }: SessionInput,
+  contract: NonNullable<WriteContext['session']>,
+) {
+  const { runId, completionId, token, until, ownUrl } = contract;
+  const base = `${ownUrl.replace(/\/+$/, '')}/api/v1/runs/${runId}`;
+  const text = [
+    resolved?.instructions,
+    prompt,
+    `This is a session of the Countersign run ${runId}. Send every request with "Authorization: Bearer <token>"; the token is in the data of this message, and valid until ${until}.`,
+    `To change something, propose an action: POST ${base}/actions with {"tool", "input"} and an Idempotency-Key. Policy and people decide. GET ${base}/actions/<actionId> returns its outcome. Change nothing in another way.`,
+    `While you work for longer than ten minutes, POST ${base}/heartbeat.`,
+    `When you are done, POST ${base}/complete with {"completion_id": "${completionId}", "outcome": "succeeded" | "failed" | "needs_human", "summary", "output"}. A response with the code SESSION_STARTING means: repeat the request after a few seconds.`,
+  ]
+    .filter((part) => part !== undefined)
+    .join('\n\n');
+  const data = {
+    run_id: runId,
+    completion_id: completionId,
+    token,
+    urls: { actions: `${base}/actions`, complete: `${base}/complete`, heartbeat: `${base}/heartbeat` },
+    expires_at: until,
+    actions,
+    max_actions: maxActions,
+    ...(context !== undefined && { context }),
+  };
+  return { text, data };
+}

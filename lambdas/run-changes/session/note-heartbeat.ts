@@ -1,0 +1,42 @@
+import { isoNow } from '../../entry/ports.ts';
+import { later } from '../../run/lease.ts';
+import { hasOpenSession, type OpenSessionStep, SEEN_STORED_EVERY_MS } from '../../run/session.ts';
+import { changeRun } from '../change-run.ts';
+import { concludeRun } from '../conclude-run.ts';
+import type { RunChanger } from '../run-changer.ts';
+import { openSession, type SessionTarget } from './open-session.ts';
+import { seen } from './propose-action.ts';
+
+/** A session whose provider says that it has ended may still be about to send its completion. */
+const COMPLETES_WITHIN_MS = 60_000;
+
+/**
+ * A sign of life of a session. One that follows another within minutes costs one read and no commit. With `hasEnded`, its
+ * provider says that it works no longer: the worker looks after it soon.
+ */
+export async function noteHeartbeat(
+  changer: RunChanger,
+  target: SessionTarget,
+  { hasEnded = false }: { hasEnded?: boolean } = {},
+): Promise<{ until: string }> {
+  const stored = await changer.runs.runAndStep(target.tenant, target.runId, target.stepIndex);
+  if (stored && hasOpenSession(stored.step) && !hasEnded && isRecent(stored.step, isoNow(changer.clock))) {
+    return { until: stored.step.awaits.until };
+  }
+  let until = '';
+  await changeRun(changer, target, async (state, draft) => {
+    const step = openSession(state, target, draft.at);
+    until = step.awaits.until;
+    const soon = later(draft.at, COMPLETES_WITHIN_MS);
+    if (hasEnded ? step.awaits.lookAt <= soon : isRecent(step, draft.at)) return undefined;
+    const now = hasEnded ? { ...step, awaits: { ...step.awaits, lookAt: soon } } : seen(step, draft.at);
+    const by = hasEnded ? 'provider' : 'heartbeat';
+    draft.put(now).record({ type: 'session.seen', step: step.id, index: step.index, by });
+    const next = await concludeRun(changer.runs, state, draft);
+    return hasEnded ? next : {};
+  });
+  return { until };
+}
+
+const isRecent = ({ session }: OpenSessionStep, now: string): boolean =>
+  later(session.seenAt, SEEN_STORED_EVERY_MS) > now;

@@ -1,0 +1,43 @@
+import type { SessionInput } from '../../connectors/session/session.ts';
+import { sha256Hex } from '../../run/canonical-json.ts';
+import { earlier, later } from '../../run/lease.ts';
+import type { WriteResult } from '../../run/receipt.ts';
+import type { RunDraft } from '../../run/run-draft.ts';
+import { SESSION_SILENT_MS, type SessionFacts } from '../../run/session.ts';
+import { factsOf } from '../../run/step.ts';
+import type { ClaimedStep } from '../worker.ts';
+import { completionIdOf, sessionUntil } from './session-contract.ts';
+
+/** The session was started and prompted: the step waits for its completion. */
+export function awaitSession(draft: RunDraft, { step, receipt }: ClaimedStep, { output }: WriteResult): void {
+  const { sessionId } = output as { sessionId: string };
+  const { configuration = '', actions, maxActions, resolved } = step.input as SessionInput;
+  const until = sessionUntil(step, receipt);
+  const session: SessionFacts = {
+    configuration,
+    sessionId,
+    completionId: completionIdOf(draft.run.runId, step.id, until),
+    startedAt: receipt.openSince,
+    seenAt: draft.at,
+    actionsAllowed: actions,
+    actionsMax: maxActions,
+    actions: [],
+    refused: 0,
+    ...(resolved && { at: { url: resolved.url, connection: resolved.connection } }),
+  };
+  const lookAt = earlier(until, later(draft.at, SESSION_SILENT_MS));
+  const { id, index } = step;
+  draft
+    .put({
+      ...factsOf(step, draft.at),
+      session,
+      status: 'waiting_external',
+      awaits: { kind: 'session', until, lookAt },
+    })
+    .record({
+      type: 'session.started',
+      ...{ step: id, index, configuration, until },
+      sessionHash: sha256Hex(sessionId),
+      completionId: session.completionId,
+    });
+}

@@ -1,0 +1,70 @@
+import { withinDeadline } from '../../connectors/attempt-deadline.ts';
+import { a2aProvider } from '../../connectors/session/a2a-provider.ts';
+import type { SessionState } from '../../connectors/session/session-provider.ts';
+import { AttemptTime } from '../../proposal/attempt-time.ts';
+import { recordedError } from '../../run/errors.ts';
+import type { SessionLoss } from '../../run/events/session-events.ts';
+import type { RunDraft } from '../../run/run-draft.ts';
+import { hasOpenSession, type OpenSessionStep } from '../../run/session.ts';
+import { TIMEOUT } from '../../run-changes/next-status.ts';
+import { fail } from '../../run-changes/step-endings.ts';
+import type { StepMessage } from '../../run-changes/step-queue.ts';
+import type { Worker } from '../worker.ts';
+
+const LOST: Record<SessionLoss, string> = {
+  missing: 'its provider does not know the session',
+  ended: 'the session ended without a completion',
+  dead: 'the session failed at its provider',
+  silent: 'the session gave no sign of life for 30 minutes',
+};
+
+/**
+ * Looks after a session that is due: past its deadline, or without a sign of life for long. A completion that is committed
+ * first wins, because the step is then no longer open; otherwise this commit wins, and a later completion is refused.
+ * If the provider cannot be asked, nothing changes, and the sweeper sends the run again.
+ */
+export async function finalizeSession(worker: Worker, draft: RunDraft, step: OpenSessionStep): Promise<void> {
+  const { awaits, session } = step;
+  if (awaits.until <= draft.at) {
+    const error = recordedError('SESSION_TIMED_OUT', `the session did not complete before ${awaits.until}`);
+    fail(draft, step, error, { by: TIMEOUT });
+    return;
+  }
+  if (awaits.lookAt > draft.at) return;
+  const state = await stateOf(worker, draft.run.tenant, step);
+  if (state === undefined) return;
+  const because: SessionLoss = state === 'working' ? 'silent' : state;
+  const { id, index } = step;
+  draft.record({ type: 'session.lost', step: id, index, because, seenAt: session.seenAt });
+  fail(draft, step, recordedError('SESSION_LOST', LOST[because]), { by: TIMEOUT });
+}
+
+/** Undefined if the provider could not be asked. */
+async function stateOf(
+  worker: Worker,
+  tenant: string,
+  { session: { at, sessionId }, id }: OpenSessionStep,
+): Promise<SessionState | undefined> {
+  if (!at) return 'missing';
+  try {
+    const access = await worker.connections.open(tenant, at.connection);
+    return await withinDeadline(new AttemptTime(worker), () => a2aProvider.state(access, at.url, sessionId));
+  } catch (error) {
+    worker.log.warn('the state of a session could not be read; the worker asks again', { tenant, step: id, error });
+    return undefined;
+  }
+}
+
+/** After the step has ended, asks the provider to end the session. Best effort: a lost message leaves it to its provider. */
+export async function endSession(worker: Worker, { tenant, runId }: StepMessage, index: number): Promise<void> {
+  const stored = await worker.runs.runAndStep(tenant, runId, index);
+  const { session } = stored?.step ?? {};
+  if (!session?.at || hasOpenSession(stored?.step)) return;
+  const { url, connection } = session.at;
+  try {
+    const access = await worker.connections.open(tenant, connection);
+    await withinDeadline(new AttemptTime(worker), () => a2aProvider.end(access, url, session.sessionId));
+  } catch (error) {
+    worker.log.warn('a session could not be ended', { tenant, runId, error });
+  }
+}
