@@ -105,7 +105,7 @@ it('downloads a file in parts, byte for byte', async () => {
 
 it('loads no schema and nothing of Node.js, so that a browser can use it', () => {
   // Functions and clients make the same events of a commit.
-  const shared = ['lambdas/live/live-event.ts', 'lambdas/api/runs/execution-vocabulary.ts'];
+  const shared = ['lambdas/live/live-event.ts', 'lambdas/api/runs/execution-vocabulary.ts', 'lambdas/run/approval.ts'];
   const loaded = sourceFiles('client/**/*.ts', ...shared).flatMap(({ imports }) =>
     imports.filter(({ typesOnly }) => !typesOnly).map(({ from }) => from),
   );
