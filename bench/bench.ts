@@ -22,6 +22,7 @@ import { byTest } from '../test/fakes/by-test.ts';
 import { agentFigures } from './agents.ts';
 import { decisionToStepMs } from './approvals.ts';
 import { DynamoDbUnits } from './bill/dynamodb-units.ts';
+import { idleBill, idleTotal, printIdleBill } from './bill/idle-stage.ts';
 import { PEERS } from './bill/prices.ts';
 import { billOfRuns, type Measured, printBill, storageUsdAMonth, totalOf } from './bill/runs.ts';
 import { cliStart } from './cli-start.ts';
@@ -82,6 +83,14 @@ async function agentsOnly() {
   }
 }
 
+/** A staging stage with two tenants and all other settings by default. */
+const IDLE_STAGE = { kind: 'staging', tenants: ['acme', 'globex'], evidenceRetentionDays: 30 };
+
+async function idleLines(folder: string) {
+  const { template, stackName } = await synthesize(join(folder, 'idle.out'), 'idle', { idle: IDLE_STAGE });
+  return idleBill(resolveTemplate(template, { stackName }));
+}
+
 const BILLED_RUNS = 20;
 
 /** Both exports are on, and payloads have the size of those that GitHub sends. */
@@ -110,12 +119,22 @@ async function billOnly() {
       measured[name] = await bench.billed(BILLED_RUNS, kind, units);
     }
     const bills = Object.fromEntries(Object.entries(measured).map(([name, each]) => [name, billOfRuns(each)]));
-    if (!options.json) return printBill(bills, console.log);
+    const idle = await idleLines(dataFolder);
+    if (!options.json) {
+      printBill(bills, console.log);
+      printIdleBill(
+        'USD a month for a stage (staging, two tenants) without traffic, from its template',
+        idle,
+        console.log,
+      );
+      return;
+    }
     const totals = Object.fromEntries(Object.entries(bills).map(([name, lines]) => [name, round(totalOf(lines))]));
     const storage = Object.entries(measured).map(([name, each]) => [name, round(storageUsdAMonth(each))]);
     const detailed = (of: 'byRow' | 'byIndex') =>
       Object.fromEntries(Object.entries(measured).map(([name, { units }]) => [name, unitsOfARun(units[of])]));
     report({
+      idleBill: { total: round(idleTotal(idle)), lines: idle },
       runsBill: {
         totals,
         lines: bills,
