@@ -5,6 +5,7 @@ import {
   ApprovalsApiEnvironment,
   BulkEnvironment,
   ControlEnvironment,
+  McpEnvironment,
   RedriveEnvironment,
   RunsEnvironment,
   SignInEnvironment,
@@ -16,6 +17,7 @@ import type { EvidenceBucket } from './evidence/evidence-bucket.ts';
 import { apiFunctionName, type CountersignHttpApi } from './http-api.ts';
 import type { ListCursors } from './list-cursors.ts';
 import { NodeFunction, seconds } from './node-function.ts';
+import { packageVersion } from './package-version.ts';
 import type { RunTable } from './run-table.ts';
 import type { SessionTokens } from './session-tokens.ts';
 import type { StageConfig } from './stage-config.ts';
@@ -23,7 +25,8 @@ import { RECEIVES_BEFORE_DEAD_LETTER, type WorkQueue } from './work-queue.ts';
 import type { Worker } from './worker.ts';
 
 const API_TIMEOUT = seconds(10);
-/** Less than the 30 seconds of API Gateway. */
+/** Less than the 30 seconds of API Gateway. A call of a tool waits some seconds for its result. */
+const MCP_TIMEOUT = seconds(25);
 const BULK_TIMEOUT = seconds(25);
 
 interface ApiProps {
@@ -42,11 +45,15 @@ interface ApiProps {
 
 /** The routes about runs, approvals and operations. */
 export class Api extends Construct {
+  /** Links to the console, which is created later. */
+  readonly mcp: NodeFunction;
+
   constructor(scope: Construct, id: string, props: ApiProps) {
     super(scope, id);
     this.#runs(props);
     this.#control(props);
     this.#start(props);
+    this.mcp = this.#mcp(props);
     this.#bulk(props);
     this.#approvals(props);
     this.#deadLetters(props);
@@ -112,6 +119,30 @@ export class Api extends Construct {
     runTable.allow(start, ['Query'], ['RUN']);
     runTable.allow(start, ['BatchGetItem'], ['RECEIPT']);
     httpApi.serve('start', start);
+  }
+
+  /** Proposes actions as Start does for people and programs, and as Control does for sessions. */
+  #mcp({ bundles, config, httpApi, runTable, stepQueue, worker, sessionTokens }: ApiProps): NodeFunction {
+    const mcp = new NodeFunction(this, 'Mcp', {
+      bundles,
+      name: apiFunctionName(config, 'mcp'),
+      entry: 'api/mcp/mcp',
+      description: 'The MCP server: governed tools for any MCP client',
+      schema: McpEnvironment,
+      environment: {
+        ...worker.runChangerEnvironment,
+        STAGE: config.stage,
+        ...sessionTokens.environment,
+        ISSUERS: httpApi.issuers,
+        VERSION: packageVersion(),
+      },
+      timeout: MCP_TIMEOUT,
+    });
+    worker.allowMoves(mcp);
+    allowStarts(mcp, { runTable, stepQueue });
+    sessionTokens.allow(mcp);
+    httpApi.serve('mcp', mcp);
+    return mcp;
   }
 
   /** Has the permissions of the functions that act on one run: it handles the same requests. */

@@ -20,6 +20,8 @@ const BURST_MAX = 1_000;
 const THROTTLED: Partial<Record<FunctionGroup, { rate: number; burst: number }>> = {
   // Files of up to 1.7 MB for everybody: at the rate above they would cost some hundred dollars an hour. A page needs five.
   docs: { rate: 20, burst: 50 },
+  // A client without end: each call is a run.
+  mcp: { rate: 50, burst: 100 },
   // Everybody may try to enrol. A thousand agents that start again at once need a minute.
   agentEnrol: { rate: 20, burst: 100 },
   // A thousand agents without the socket send 200 syncs a second. Their other requests have limits of their own.

@@ -128,7 +128,16 @@ export class CountersignStack extends Stack {
     // People decide in Slack, and see, decide and define over the API.
     const slack = new Slack(this, 'Slack', { ...shared, httpApi, worker, webhookSecrets, messagingSecrets });
     const queues = { steps: stepQueue, evidence: sealQueue, approvals: approvals.queue };
-    new Api(this, 'Api', { ...shared, httpApi, cursors, sessionTokens, worker, evidence, queues, stepQueue });
+    const api = new Api(this, 'Api', {
+      ...shared,
+      httpApi,
+      cursors,
+      sessionTokens,
+      worker,
+      evidence,
+      queues,
+      stepQueue,
+    });
     new AccessApi(this, 'AccessApi', { ...shared, httpApi, cursors, liveFeed });
     const { planSecrets } = new DefinitionsApi(this, 'DefinitionsApi', { ...shared, httpApi, cursors, stepQueue });
     new PolicyApi(this, 'PolicyApi', { ...shared, httpApi, cursors, evidence });
@@ -146,6 +155,7 @@ export class CountersignStack extends Stack {
       // The local host serves the console at the address of the HTTP API, without TLS.
       const url = config.stage === LOCAL_STAGE ? httpApi.api.apiEndpoint : site.url;
       approvals.linkTo(url);
+      api.mcp.addEnvironment('CONSOLE_URL', url);
     }
 
     const evidenceParts = { evidence, evidenceLog };

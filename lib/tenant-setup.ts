@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { Construct } from 'constructs';
 import { SetupEnvironment } from '../lambdas/api/environment.ts';
 import {
@@ -12,12 +10,10 @@ import type { FunctionBundles } from './bundle-functions.ts';
 import { apiFunctionName, type CountersignHttpApi } from './http-api.ts';
 import type { ListCursors } from './list-cursors.ts';
 import { NodeFunction, seconds } from './node-function.ts';
+import { packageVersion } from './package-version.ts';
 import type { RunTable } from './run-table.ts';
 import type { StageConfig } from './stage-config.ts';
 import type { TenantSecrets } from './tenant-secrets.ts';
-
-const PACKAGE = join(import.meta.dirname, '..', 'package.json');
-const packageVersion = (): string => String(JSON.parse(readFileSync(PACKAGE, 'utf8')).version);
 
 /** API Gateway waits at most 30 s, and the API waits for the test of a connection, which makes a few requests. */
 const API_TIMEOUT = seconds(29);

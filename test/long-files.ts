@@ -25,6 +25,7 @@ export const LONG_FILES = [
   'local/caps',
   'api/workflows',
   'local/agents-api',
+  'local/mcp',
   'contracts/run-table',
   'evidence/mutations',
   'evidence/day-entries',

@@ -67,6 +67,7 @@ const MODULES: readonly CommandModule[] = [
     load: async () => (await import('./workflow/versions.ts')).workflowVersions,
   },
   { names: ['tools'], load: async () => (await import('./workflow/tools.ts')).tools },
+  { names: ['mcp'], load: async () => (await import('./mcp.ts')).mcp },
   {
     names: [
       'automations list',

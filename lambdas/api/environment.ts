@@ -33,6 +33,14 @@ export const SessionSecretEnvironment = { SESSION_SECRET_ARN: z.string() };
 
 export const ControlEnvironment = RunChangerEnvironment.extend({ STAGE: z.string(), ...SessionSecretEnvironment });
 
+export const McpEnvironment = ControlEnvironment.extend({
+  ISSUERS: Issuers,
+  /** The version of Countersign that is deployed. */
+  VERSION: z.string(),
+  /** If the stage has a console. */
+  CONSOLE_URL: z.string().optional(),
+});
+
 export const ApprovalsApiEnvironment = RunChangerEnvironment.extend({ CURSOR_SECRET_ARN: z.string() });
 
 export const BulkEnvironment = ApprovalsApiEnvironment;

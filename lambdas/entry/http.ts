@@ -15,11 +15,19 @@ export class Problem extends Error {
   readonly code: ProblemCode;
   /** Further fields of the body, for programs. */
   readonly fields: Readonly<Record<string, unknown>>;
-  constructor(status: number, code: ProblemCode, detail: string, fields: Readonly<Record<string, unknown>> = {}) {
+  readonly headers: Readonly<Record<string, string>>;
+  constructor(
+    status: number,
+    code: ProblemCode,
+    detail: string,
+    fields: Readonly<Record<string, unknown>> = {},
+    headers: Readonly<Record<string, string>> = {},
+  ) {
     super(detail);
     this.status = status;
     this.code = code;
     this.fields = fields;
+    this.headers = headers;
   }
 }
 
@@ -62,7 +70,7 @@ function problemResponse(error: unknown, event: HttpEvent): HttpResponse {
   const problem = error instanceof Problem ? error : unexpected(error, event);
   return {
     statusCode: problem.status,
-    headers: { 'content-type': 'application/problem+json' },
+    headers: { 'content-type': 'application/problem+json', ...problem.headers },
     body: JSON.stringify({
       type: `urn:countersign:${problem.code.toLowerCase().replaceAll('_', '-')}`,
       title: TITLES[problem.status] ?? 'Error',

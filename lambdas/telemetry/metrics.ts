@@ -130,7 +130,7 @@ export const METRICS = {
   actionsRefused: counter(
     'session_actions_refused_total',
     { result: ACTION_REFUSALS },
-    'Calls of sessions that their steps do not allow: another tool or target, or too many.',
+    'Calls of sessions that their steps do not allow (another tool or target, or too many), and of MCP clients without this tool.',
   ),
   stepFailures: counter(
     'execution_step_failures_total',

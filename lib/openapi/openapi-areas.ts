@@ -7,6 +7,7 @@ interface Area {
 export const AREAS: Readonly<Record<string, Area>> = {
   runs: { name: 'Runs', description: 'Runs of workflows: what they did, and what operators can do' },
   actions: { name: 'Actions', description: 'Single calls that sessions, people and programs propose' },
+  mcp: { name: 'MCP', description: 'The governed tools, for MCP clients' },
   executions: { name: 'Executions', description: 'Runs, with the field names of earlier clients' },
   approvals: { name: 'Approvals', description: 'Writes that need a decision of people' },
   evidence: { name: 'Evidence', description: 'Signed records of ended runs, which anyone can verify offline' },

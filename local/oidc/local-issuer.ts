@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { jwtVerify, SignJWT } from 'jose';
+import { TOOL_SCOPE } from '../../lambdas/api/authorizer/caller.ts';
 import { type IssuerKey, issuerKey } from './issuer-key.ts';
 import { signInPage } from './sign-in-page.ts';
 
@@ -34,8 +35,16 @@ interface Code {
   redirectUri: string;
   challenge: string;
   nonce?: string;
+  /** The tools that the client asked for: the token is for nothing else then. */
+  scope?: string;
   person: SignInPerson;
   expiresAt: number;
+}
+
+/** The scopes of the MCP server among those of a request; undefined if there is none. */
+function toolScopes(requested: string): string | undefined {
+  const scopes = requested.split(' ').filter((each) => each.startsWith(TOOL_SCOPE));
+  return scopes.length === 0 ? undefined : scopes.join(' ');
 }
 
 /** An error for the client of the issuer, as OAuth names it. */
@@ -128,7 +137,8 @@ export class LocalIssuer {
     const code = randomBytes(32).toString('base64url');
     const nonce = form.get('nonce') ?? undefined;
     const expiresAt = this.#options.now() + CODE_VALID_MS;
-    this.#codes.set(code, { clientId, redirectUri, challenge, nonce, person, expiresAt });
+    const scope = toolScopes(form.get('scope') ?? '');
+    this.#codes.set(code, { clientId, redirectUri, challenge, nonce, scope, person, expiresAt });
     response.setHeader('set-cookie', `${cookieOf(clientId)}=${subject}; Path=${ISSUER_PATH}; HttpOnly; SameSite=Lax`);
     this.#returnTo(response, form, { code });
   }
@@ -167,7 +177,7 @@ export class LocalIssuer {
   }
 
   /** A code is valid once, whether the request succeeds or not. */
-  #redeemed(form: URLSearchParams): Pick<Code, 'clientId' | 'person' | 'nonce'> {
+  #redeemed(form: URLSearchParams): Pick<Code, 'clientId' | 'person' | 'nonce' | 'scope'> {
     const code = this.#codes.get(form.get('code') ?? '');
     this.#codes.delete(form.get('code') ?? '');
     const challenge = createHash('sha256')
@@ -183,7 +193,7 @@ export class LocalIssuer {
     throw new OAuthError('invalid_grant', 'the code is unknown, used, expired, or of another client or verifier');
   }
 
-  async #refreshed(form: URLSearchParams): Promise<Pick<Code, 'clientId' | 'person'>> {
+  async #refreshed(form: URLSearchParams): Promise<Pick<Code, 'clientId' | 'person' | 'scope'>> {
     const clientId = form.get('client_id') ?? '';
     const { publicJwk } = await this.#key;
     const verified = await jwtVerify(form.get('refresh_token') ?? '', publicJwk, {
@@ -193,20 +203,25 @@ export class LocalIssuer {
     }).catch(() => undefined);
     const people = Object.hasOwn(this.#options.clients, clientId) ? this.#options.clients[clientId] : undefined;
     const person = people?.find(({ subject }) => subject === verified?.payload.sub);
-    if (person && verified?.payload.client === clientId) return { clientId, person };
+    const scope = typeof verified?.payload.scope === 'string' ? verified.payload.scope : undefined;
+    if (person && verified?.payload.client === clientId) return { clientId, person, scope };
     throw new OAuthError('invalid_grant', 'the refresh token is not valid; sign in again');
   }
 
-  async #issue({ clientId, person, nonce }: Pick<Code, 'clientId' | 'person' | 'nonce'>) {
+  async #issue({ clientId, person, nonce, scope }: Pick<Code, 'clientId' | 'person' | 'nonce' | 'scope'>) {
     const { subject, name, email } = person;
-    const claims = { name, email, email_verified: true, ...(nonce !== undefined && { nonce }) };
+    const scoped = scope === undefined ? {} : { scope };
+    const claims = { name, email, email_verified: true, ...(nonce !== undefined && { nonce }), ...scoped };
     const token = await this.#sign(subject, clientId, TOKEN_VALID_SECONDS, claims);
     return {
       token_type: 'Bearer',
       access_token: token,
       id_token: token,
       expires_in: TOKEN_VALID_SECONDS,
-      refresh_token: await this.#sign(subject, REFRESH_AUDIENCE, REFRESH_VALID_SECONDS, { client: clientId }),
+      refresh_token: await this.#sign(subject, REFRESH_AUDIENCE, REFRESH_VALID_SECONDS, {
+        client: clientId,
+        ...scoped,
+      }),
     };
   }
 

@@ -7,6 +7,7 @@ import { type RouteDefinition, type Routes, routeKey } from '../../lambdas/api/c
 import { handleDefinitions } from '../../lambdas/api/definitions/definitions.ts';
 import { handlePlan } from '../../lambdas/api/definitions/plan.ts';
 import { handleEvidence } from '../../lambdas/api/evidence/evidence.ts';
+import { handleMcp } from '../../lambdas/api/mcp/mcp.ts';
 import { handleDeadLetters } from '../../lambdas/api/operations/dead-letters.ts';
 import { handlePolicies } from '../../lambdas/api/policies/policies.ts';
 import { handleControl } from '../../lambdas/api/runs/control.ts';
@@ -31,6 +32,7 @@ const ROUTERS = {
   policies: handlePolicies,
   access: handleAccess,
   agents: handleAgents,
+  mcp: handleMcp,
 };
 
 type Router = (ports: never, event: HttpEvent) => Promise<HttpResponse>;

@@ -178,6 +178,10 @@ function sentTo(name: string, path: string): Sent {
   const bodies: Record<string, unknown> = {
     decideApproval: { decision: 'approve', ...seen },
     approveRun: seen,
+    callMcp: {
+      ...{ jsonrpc: '2.0', id: 1, method: 'tools/call' },
+      params: { name: 'get_action_result', arguments: { actionId: approval.runId } },
+    },
     approveExecutionStep: { step_number: 1, approved: true, action_hash: seen.actionHash },
     rejectRun: { reason: 'no', ...seen },
     signalRun: { event: 'go' },

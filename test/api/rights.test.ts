@@ -58,6 +58,7 @@ const OPEN_TO: Record<string, Role[]> = {
   startRun: OPERATOR,
   startExecution: OPERATOR,
   proposeAction: OPERATOR,
+  callMcp: OPERATOR,
   applyPlan: OPERATOR,
   runAutomation: OPERATOR,
   rerunRun: OPERATOR,

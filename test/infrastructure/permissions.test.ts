@@ -110,6 +110,7 @@ describe.each(STAGES)('in stage %s', (stage) => {
       'IDEM',
       [
         'ApiBulkRole',
+        'ApiMcpRole',
         'ApiStartRole',
         'DefinitionsApiPlanRole',
         'IntakeGenericRole',
@@ -234,6 +235,7 @@ describe.each(STAGES)('in stage %s', (stage) => {
     }
     expect(purposes).toEqual({
       ApiControlRole: ['SessionTokensSessionSecret'],
+      ApiMcpRole: ['SessionTokensSessionSecret'],
       IntakeGenericRole: ['WebhookSecrets'],
       IntakeGithubRole: ['WebhookSecrets'],
       IntakeServicenowRole: ['WebhookSecrets'],

@@ -38,6 +38,8 @@ describe.each(STAGES)('in stage %s', (stage) => {
     const open = routes.filter(({ authorizerId }) => authorizerId === undefined);
     expect(open.map((route) => route.routeKey).toSorted()).toEqual([
       'GET /.well-known/countersign-keys.json',
+      'GET /.well-known/oauth-protected-resource',
+      'GET /.well-known/oauth-protected-resource/mcp',
       'GET /api/v1/runs/{id}/actions/{actionId}',
       'GET /api/v1/sign-in',
       'GET /docs',
@@ -79,9 +81,9 @@ describe.each(STAGES)('in stage %s', (stage) => {
     }
   });
 
-  it('documentation and agents have limits of their own, and the stage comes after their routes', () => {
+  it('documentation, agents and MCP clients have limits of their own, and the stage comes after their routes', () => {
     const keys = allRoutes.map(({ route }) => routeKey(route));
-    const docs = keys.filter((key) => /docs|openapi|\/agent\//.test(key));
+    const docs = keys.filter((key) => /docs|openapi|\/agent\/|mcp|oauth/.test(key));
     const api = stack.ofType('AWS::ApiGatewayV2::Stage').find(({ properties: { ApiId } }) => ApiId === httpApi?.apiId);
     const settings = api?.properties.RouteSettings as Record<string, { ThrottlingRateLimit: number }>;
     expect(Object.keys(settings).toSorted()).toEqual(docs.toSorted());

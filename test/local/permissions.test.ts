@@ -98,6 +98,17 @@ const KNOWN: { role?: string; action: string; reason: string }[] = [
     action: 'dynamodb:GetItem',
     reason: 'idempotency records: read after a lost reply, as by intake',
   },
+  {
+    role: 'ApiMcp',
+    action: 'dynamodb:UpdateItem',
+    reason: 'cancels tasks, and takes the actions of sessions, as ApiControl',
+  },
+  { role: 'ApiMcp', action: 'dynamodb:DeleteItem', reason: 'the same' },
+  { role: 'ApiMcp', action: 'dynamodb:PutItem', reason: 'the same' },
+  { role: 'ApiMcp', action: 'dynamodb:Query', reason: 'the same' },
+  { role: 'ApiMcp', action: 'dynamodb:BatchGetItem', reason: 'the same' },
+  { role: 'ApiMcp', action: 'dynamodb:GetItem', reason: 'idempotency records, as for ApiStart' },
+  { role: 'ApiMcp', action: 'sqs:SendMessage', reason: 'messages of ended runs and approvals, as for ApiControl' },
   { role: 'AgentApiWork', action: 'dynamodb:UpdateItem', reason: 'slots: a result can end a run, as for ApiControl' },
   { role: 'AgentApiWork', action: 'dynamodb:DeleteItem', reason: 'the same' },
   { role: 'AgentApiWork', action: 'dynamodb:Query', reason: 'the same: the next run that waits for the slot' },
@@ -175,6 +186,15 @@ async function runsThatPeopleStart(): Promise<void> {
     headers: { authorization: 'Bearer cst_e30.forged', 'idempotency-key': 'one' },
     body: JSON.stringify({ tool: 'github.labels.add', input: {} }),
   });
+  // An MCP client, as a session with the same token, and with a key.
+  const mcp = (headers: Record<string, string>, method: string, params: object) =>
+    host.request('POST', '/mcp', {
+      headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...headers },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+    });
+  await mcp({ authorization: 'Bearer cst_e30.forged' }, 'tools/list', {});
+  const args = { owner: 'octo-org', repo: 'payments', number: 7001, labels: ['mcp'], idempotency_key: 'mcp' };
+  await mcp({ 'x-api-key': ACME_KEY }, 'tools/call', { name: 'github_labels_add', arguments: args });
   const own = (method: string, path: string, body?: unknown, headers?: Record<string, string>) =>
     as(ACME_KEY, method, path, body, headers);
   const label =

@@ -8,13 +8,19 @@ interface Tokens {
 }
 
 /** Signs a seeded person in with the local OIDC issuer, as a browser and a client do together. */
-export async function signInLocally(hostUrl: string, subject: string, clientId = 'countersign-acme'): Promise<Tokens> {
+export async function signInLocally(
+  hostUrl: string,
+  subject: string,
+  clientId = 'countersign-acme',
+  scope = 'openid',
+): Promise<Tokens> {
   const verifier = randomBytes(32).toString('base64url');
   const request = {
     client_id: clientId,
     redirect_uri: REDIRECT_URI,
     response_type: 'code',
     state: 'state',
+    scope,
     code_challenge: createHash('sha256').update(verifier).digest('base64url'),
     code_challenge_method: 'S256',
   };

@@ -10,7 +10,7 @@ import type { Action } from '../contract/actions.ts';
 import { actionView } from './action-view.ts';
 import { mustLoadAction } from './list-actions.ts';
 
-type DirectPorts = RunStarter & { runs: Pick<RunStore, 'ingest' | 'idempotencyRecord' | 'load'> };
+export type DirectPorts = RunStarter & { runs: Pick<RunStore, 'ingest' | 'idempotencyRecord' | 'load'> };
 
 interface DirectCall {
   tool: string;

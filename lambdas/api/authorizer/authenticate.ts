@@ -26,11 +26,11 @@ export async function authenticate(authenticator: Authenticator, headers: Header
   return callerWithToken(authenticator, token);
 }
 
-/** People who sign in have all rights of their role. */
+/** People who sign in have all rights of their role, unless the scopes of their token are for tools only. */
 async function callerWithToken({ issuers, definitions }: Authenticator, token: string): Promise<Caller> {
   const verified = await verifyToken(issuers, token);
   const { id, role } = await personOfToken(definitions, verified);
-  const { issuer, expiresAt } = verified;
+  const { issuer, expiresAt, tools } = verified;
   const credential = { kind: 'oidc' as const, name: issuer.name, expiresAt };
-  return { tenant: issuer.tenant, person: id, role, credential };
+  return { tenant: issuer.tenant, person: id, role, credential, ...(tools && { tools }) };
 }

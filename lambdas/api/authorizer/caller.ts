@@ -2,6 +2,9 @@ import * as z from 'zod';
 import { type HttpEvent, Problem } from '../../entry/http.ts';
 import { may, type Right, ROLES } from '../../people/rights.ts';
 
+/** A token with scopes `tool:NAME` is for calls of these tools over MCP, and for nothing else. */
+export const TOOL_SCOPE = 'tool:';
+
 /** How a caller signed in. */
 const Credential = z.object({
   kind: z.enum(['api_key', 'oidc']),
@@ -21,6 +24,8 @@ export const Caller = z.object({
   /** The key belongs to a program; `person` is the name of the program. */
   machine: z.boolean().optional(),
   credential: Credential.optional(),
+  /** Of the scopes `tool:NAME` of the token. */
+  tools: z.array(z.string()).optional(),
 });
 export type Caller = z.infer<typeof Caller>;
 
@@ -32,7 +37,14 @@ export interface RefusedCaller {
 export const NO_CREDENTIAL =
   'send a token of your issuer in the header Authorization (Bearer …), or an API key in the header x-api-key';
 
+/** Throws a 403 for a token that is only for tools: only the MCP server knows what it allows. */
 export function callerOf(event: HttpEvent): Caller {
+  const caller = callerForTools(event);
+  if (caller.tools === undefined) return caller;
+  throw new Problem(403, 'FORBIDDEN', 'the scopes of this token are for tools of the MCP server only; sign in again');
+}
+
+export function callerForTools(event: HttpEvent): Caller {
   const context = event.requestContext.authorizer?.lambda;
   const parsed = Caller.safeParse(context);
   if (parsed.success && context?.refused === undefined) return parsed.data;

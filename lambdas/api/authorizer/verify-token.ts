@@ -2,6 +2,7 @@ import { JwtExpiredError, JwtNotBeforeError } from 'aws-jwt-verify/error';
 import { decomposeUnverifiedJwt } from 'aws-jwt-verify/jwt';
 import { verifyJwtSync } from 'aws-jwt-verify/jwt-verifier';
 import type { StageIssuer } from '../../entry/oidc-issuer.ts';
+import { TOOL_SCOPE } from './caller.ts';
 import type { IssuerKeys, PublicKey } from './issuer-keys.ts';
 import { Unauthenticated } from './unauthenticated.ts';
 
@@ -37,6 +38,8 @@ export interface VerifiedToken {
   email?: string;
   isEmailVerified: boolean;
   expiresAt: string;
+  /** Of the scopes `tool:NAME`; absent if it has none. */
+  tools?: string[];
 }
 
 /** Verifies a token of an issuer that the stage or a tenant names. Its issuer and audience determine the tenant. */
@@ -66,7 +69,15 @@ export async function verifyToken(issuers: TokenIssuers, token: string): Promise
     ...(typeof email === 'string' && { email }),
     isEmailVerified: verified === true || verified === 'true',
     expiresAt: new Date(exp * 1000).toISOString(),
+    ...toolsOf(payload),
   };
+}
+
+/** Issuers name the claim `scope` (a text) or `scp` (a text or a list). */
+function toolsOf({ scope, scp }: { scope?: unknown; scp?: unknown }): { tools?: string[] } {
+  const scopes = [scope, scp].flat().flatMap((each) => (typeof each === 'string' ? each.split(' ') : []));
+  const tools = scopes.filter((each) => each.startsWith(TOOL_SCOPE)).map((each) => each.slice(TOOL_SCOPE.length));
+  return tools.length === 0 ? {} : { tools };
 }
 
 function unverified(token: string) {

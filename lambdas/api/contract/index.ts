@@ -23,6 +23,7 @@ import {
   slackEventRoutes,
   slackInteractivityRoutes,
 } from './inbound.ts';
+import { mcpRoutes } from './mcp.ts';
 import { deadLetterRoutes, healthRoutes, outboxRoutes, statusRoutes } from './operations.ts';
 import { changeRoutes, peopleRoutes } from './people.ts';
 import { policyRoutes } from './policies.ts';
@@ -55,6 +56,7 @@ export const CONTRACT = {
     ...outboxRoutes,
   },
   start: { ...startRoutes, ...directActionRoutes, ...executionStartRoutes },
+  mcp: mcpRoutes,
   approvals: { ...approvalRoutes, ...executionApprovalRoutes },
   definitions: {
     ...workflowRoutes,

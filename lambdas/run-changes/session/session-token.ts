@@ -24,9 +24,12 @@ export function sealSessionToken({ tenant, runId, stepIndex, expiresAt }: Sessio
   return `${PREFIX}${claims}.${mac(claims, secret)}`;
 }
 
+/** Whether a credential claims to be the token of a session. */
+export const isSessionToken = (credential: string): boolean => credential.startsWith(PREFIX);
+
 /** The session that a token was made for; undefined if it is forged or has expired. */
 export function openSessionToken(token: string, secret: string, now: string): SessionToken | undefined {
-  if (!token.startsWith(PREFIX) || token.length > TOKEN_MAX_CHARACTERS) return undefined;
+  if (!isSessionToken(token) || token.length > TOKEN_MAX_CHARACTERS) return undefined;
   const [claims = '', given = '', ...rest] = token.slice(PREFIX.length).split('.');
   if (rest.length > 0 || !equalInConstantTime(mac(claims, secret), given)) return undefined;
   const {
