@@ -29,6 +29,7 @@ import { cliStart } from './cli-start.ts';
 import { coldStarts } from './cold-start.ts';
 import { consoleFigures } from './console.ts';
 import { liveFeedFigures } from './live-feed.ts';
+import { LogBytes } from './log-bytes.ts';
 import { policyDecisionMs } from './policy.ts';
 import { runLists } from './run-lists.ts';
 
@@ -222,9 +223,11 @@ async function main() {
   print(`lists of 50 out of ${LISTED_RUNS} runs, by filter`);
   const lists = await runLists(assembly, join(dataFolder, 'lists'), LISTED_RUNS);
   rmSync(join(dataFolder, 'lists'), { recursive: true });
-  const host = await startHost({ port: 0, dataFolder, log: () => {}, assembly });
+  const logBytes = new LogBytes();
+  const log = (name: string, line: string) => logBytes.line(name, line);
+  const host = await startHost({ port: 0, dataFolder, log, assembly });
   try {
-    const bench = new Bench(host);
+    const bench = new Bench(host, {}, logBytes);
     await bench.define();
     // Warm functions are measured, because each function reads its definitions once after its start.
     await bench.atOnce(2 * CONCURRENCY, CONCURRENCY);
@@ -251,6 +254,7 @@ async function main() {
     report({
       dynamodbRequestsPerRun: together.perRun.dynamodb,
       awsRequestsPerRun: together.perRun.aws,
+      logBytesPerRun: alone.perRun.log,
       runsPerSecond: together.runsPerSecond,
       p50Ms: alone.p50Ms,
       p99Ms: alone.p99Ms,
@@ -289,11 +293,13 @@ async function withoutExports(dataFolder: string): Promise<Assembly> {
 class Bench {
   readonly #host: Host;
   readonly #payload: object;
+  readonly #logBytes: LogBytes;
   #issue = 0;
 
   /** `payload` is the event that each webhook has, apart from the issue and the repository. */
-  constructor(host: Host, payload: object = {}) {
+  constructor(host: Host, payload: object = {}, logBytes = new LogBytes()) {
     this.#host = host;
+    this.#logBytes = logBytes;
     this.#payload = payload;
   }
 
@@ -483,13 +489,24 @@ class Bench {
   async counted(work: () => Promise<unknown>, runs: number) {
     await this.settle();
     await this.#control('DELETE', 'requests');
+    this.#logBytes.reset();
+    const before = await this.#functions();
     await work();
     await this.settle();
     const report = (await this.#control('GET', 'requests')) as RequestReport;
     const onPath = sum(report, (name, service) => PATH_FUNCTIONS.test(name) && service === 'dynamodb');
+    const isOfRun = (name: string) => !/^(Api|Sweep|FrontDoor)/.test(name);
     const all = sum(report, (name) => !name.startsWith('Api') && !name.startsWith('Sweep'));
+    const after = Object.entries(await this.#functions()).map(([name, stats]): [string, FunctionStats] => {
+      return [name, { ...stats, invocations: stats.invocations - (before[name]?.invocations ?? 0) }];
+    });
+    const log = this.#logBytes.of(isOfRun, Object.fromEntries(after), this.#host.stack);
     return {
-      perRun: { dynamodb: round(total(onPath) / runs), aws: round(total(all) / runs) },
+      perRun: {
+        dynamodb: round(total(onPath) / runs),
+        aws: round(total(all) / runs),
+        log: { application: round(log.application / runs), platform: round(log.platform / runs) },
+      },
       byOperation: Object.fromEntries(
         Object.entries(all).map(([operation, count]) => [operation, round(count / runs)]),
       ),

@@ -56,12 +56,10 @@ export class AgentApi extends Construct {
       schema: AgentWorkEnvironment,
       environment: {
         ...worker.runChangerEnvironment,
-        STAGE: config.stage,
         EXPORT_BUCKET: evidence.exports.environment.EXPORT_BUCKET,
       },
       timeout: WORK_TIMEOUT,
       reservedConcurrency: config.intakeConcurrency,
-      quiet: true,
     });
     worker.allowMoves(work);
     runTable.allow(work, ['PutItem'], ['RECEIPT']);

@@ -103,13 +103,18 @@ export class Api extends Construct {
     httpApi.serve('control', control);
   }
 
-  #start({ bundles, httpApi, runTable, stepQueue }: ApiProps): void {
+  #start({ bundles, config, httpApi, runTable, stepQueue }: ApiProps): void {
     const start = new NodeFunction(this, 'Start', {
       bundles,
       entry: 'api/start/start',
       description: 'Starts, reruns and replays runs',
       schema: StarterEnvironment,
-      environment: { RUN_TABLE: runTable.table.tableName, STEP_QUEUE_URL: stepQueue.queue.queueUrl },
+      environment: {
+        RUN_TABLE: runTable.table.tableName,
+        STEP_QUEUE_URL: stepQueue.queue.queueUrl,
+        STAGE: config.stage,
+        STAGE_KIND: config.kind,
+      },
       timeout: API_TIMEOUT,
     });
     allowStarts(start, { runTable, stepQueue });

@@ -7,6 +7,7 @@ import {
   ServicePrincipal,
 } from 'aws-cdk-lib/aws-iam';
 import {
+  ApplicationLogLevel,
   Architecture,
   Code,
   Function as LambdaFunction,
@@ -19,6 +20,7 @@ import { type ILogGroup, LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs';
 import type { Construct } from 'constructs';
 import type * as z from 'zod';
 import type { FunctionBundles } from './bundle-functions.ts';
+import type { StageConfig } from './stage-config.ts';
 
 const MEMORY_MIB = 512;
 
@@ -35,8 +37,6 @@ export interface NodeFunctionProps<Schema extends z.ZodObject> {
   timeout: Duration;
   /** Concurrency that Lambda reserves for the function, which is also its maximum. 0 or undefined: no reservation. */
   reservedConcurrency?: number;
-  /** Lambda logs only its warnings, not two lines for each request: for functions that agents call all the time. */
-  quiet?: true;
   /** For functions that belong together. By default each has its own. */
   logGroup?: ILogGroup;
   /** The function sends messages to a queue that it consumes. Without this setting Lambda stops such a loop after about 16 invocations. */
@@ -57,6 +57,7 @@ export class NodeFunction<Schema extends z.ZodObject = z.ZodObject> extends Lamb
       service: 'lambda.amazonaws.com',
       description: `${Stack.of(scope).stackName}: ${props.description}`,
     });
+    const level = logLevelOf(scope);
     super(scope, id, {
       ...(props.name && { functionName: props.name }),
       description: props.description,
@@ -71,7 +72,9 @@ export class NodeFunction<Schema extends z.ZodObject = z.ZodObject> extends Lamb
       role,
       logGroup,
       loggingFormat: LoggingFormat.JSON,
-      ...(props.quiet && { systemLogLevelV2: SystemLogLevel.WARN }),
+      applicationLogLevelV2: ApplicationLogLevel[level],
+      // Lambda's own lines: only those of failures, not two for each invocation. Metrics have durations and errors.
+      systemLogLevelV2: level === 'DEBUG' ? SystemLogLevel.INFO : SystemLogLevel.WARN,
       ...(props.sendsToItself && { recursiveLoop: RecursiveLoop.ALLOW }),
     });
     this.allow(['logs:CreateLogStream', 'logs:PutLogEvents'], [logGroup.logGroupArn]);
@@ -90,6 +93,13 @@ export class NodeFunction<Schema extends z.ZodObject = z.ZodObject> extends Lamb
     this.addToRolePolicy(new PolicyStatement({ actions, resources, ...(conditions && { conditions }) }));
   }
 }
+
+const LOG_LEVEL = 'countersign:logLevel';
+
+/** For all functions that are created in this scope afterwards. */
+export const setLogLevel = (scope: Construct, level: StageConfig['logLevel']): void =>
+  scope.node.setContext(LOG_LEVEL, level);
+const logLevelOf = (scope: Construct): StageConfig['logLevel'] => scope.node.tryGetContext(LOG_LEVEL) ?? 'INFO';
 
 const newLogGroup = (scope: Construct, id: string): LogGroup =>
   new LogGroup(scope, id, { retention: RetentionDays.ONE_MONTH, removalPolicy: RemovalPolicy.DESTROY });

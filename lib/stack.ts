@@ -20,7 +20,7 @@ import { CountersignHttpApi } from './http-api.ts';
 import { Intake } from './intake.ts';
 import { ListCursors } from './list-cursors.ts';
 import { LiveFeed } from './live-feed.ts';
-import { type NodeFunction, seconds } from './node-function.ts';
+import { type NodeFunction, seconds, setLogLevel } from './node-function.ts';
 import { objectivesOf } from './objectives.ts';
 import { PolicyApi } from './policy-api.ts';
 import { RunTable } from './run-table.ts';
@@ -62,6 +62,7 @@ export class CountersignStack extends Stack {
       terminationProtection: config.kind === 'prod',
     });
 
+    setLogLevel(this, config.logLevel);
     // The state of all runs. Every change of a run is a conditional write to this table.
     const runTable = new RunTable(this, 'RunTable', config);
     // A step message means "process this run", a seal message "seal this run". The state itself is in the table only.

@@ -63,6 +63,8 @@ const StageSettings = z.strictObject({
     .default([]),
   /** Hosts the console in the browser. Without it, people use Slack, the command line and the API. */
   console: z.boolean().default(true),
+  /** The least level of log lines. `DEBUG`: also output of commands, and two lines of Lambda for each invocation. Metrics are always logged. */
+  logLevel: z.enum(['DEBUG', 'INFO', 'WARN', 'ERROR']).default('INFO'),
   /** Maximum number of concurrent workers. */
   workerConcurrency: z.int().min(2).max(1000).default(50),
   /** How long the rows of a run remain after it was sealed. Evidence and receipts stay. Default: for ever. */

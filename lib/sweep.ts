@@ -40,8 +40,10 @@ export class Sweep extends Construct {
       schema: SweepEnvironment,
       environment: {
         STAGE: config.stage,
+        STAGE_KIND: config.kind,
         TENANTS: config.tenants.join(','),
         RUN_TABLE: runTable.table.tableName,
+        LIVE_FEED: config.liveFeed ? 'true' : 'false',
         STEP_QUEUE_URL: stepQueue.queue.queueUrl,
         SEAL_QUEUE_URL: sealQueue.queue.queueUrl,
         APPROVAL_QUEUE_URL: approvals.queue.queue.queueUrl,
@@ -50,7 +52,10 @@ export class Sweep extends Construct {
       timeout: SWEEP_TIMEOUT,
     });
     this.sweeper = sweeper;
-    runTable.allowIndexQuery(sweeper, 'due', 'pendingApprovals');
+    runTable.allowIndexQuery(sweeper, 'due', 'pendingApprovals', 'byStatus');
+    // To count agents and connections for the dashboard.
+    runTable.allow(sweeper, ['Query'], ['AGENT']);
+    if (config.liveFeed) runTable.allow(sweeper, ['Query'], ['LIVE']);
     runTable.allow(sweeper, ['BatchGetItem', 'PutItem'], ['OUTBOX']);
     runTable.allow(sweeper, ['PutItem'], ['SWEEP']);
     // To postpone rows for which it has sent a message.

@@ -15,14 +15,14 @@ interface TenantSecretsProps extends StageConfig {
 /** The secrets of one purpose, one for each tenant, each a JSON object. Functions get access to all secrets of a purpose. */
 export class TenantSecrets extends Construct {
   /** Environment of the functions that read the secrets. */
-  readonly environment: { STAGE: string; TENANTS: string };
+  readonly environment: { STAGE: string; STAGE_KIND: StageConfig['kind']; TENANTS: string };
   /** Matches the secrets of all tenants. Secrets Manager appends a dash and six characters to the names in ARNs. */
   readonly #namePattern: string;
 
   constructor(scope: Construct, id: string, props: TenantSecretsProps) {
     super(scope, id);
     const { stage, kind, tenants, purpose, description, generatedEntry } = props;
-    this.environment = { STAGE: stage, TENANTS: tenants.join(',') };
+    this.environment = { STAGE: stage, STAGE_KIND: kind, TENANTS: tenants.join(',') };
     this.#namePattern = `${secretName(stage, '*', purpose)}-??????`;
     for (const tenant of tenants) {
       const secret = new Secret(this, tenant, {

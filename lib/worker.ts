@@ -52,6 +52,8 @@ export class Worker extends Construct {
       STEP_QUEUE_URL: stepQueue.queue.queueUrl,
       SEAL_QUEUE_URL: sealQueue.queue.queueUrl,
       APPROVAL_QUEUE_URL: approvals.queue.queue.queueUrl,
+      STAGE: config.stage,
+      STAGE_KIND: config.kind,
     };
     this.step = new NodeFunction(this, 'Step', {
       bundles,
@@ -63,8 +65,6 @@ export class Worker extends Construct {
         APPROVAL_MACHINE_ARN: approvals.machine.stateMachineArn,
         ...connectionSecrets.environment,
         OWN_URL: httpApi.api.apiEndpoint,
-        STAGE: config.stage,
-        STAGE_KIND: config.kind,
         SIGNING_KEY_ARN: evidence.signing.SIGNING_KEY_ARN,
         SIGNING_ALGORITHM: evidence.signing.SIGNING_ALGORITHM,
         ...liveFeed?.callback,

@@ -64,7 +64,7 @@ export const AgentEnrolEnvironment = z.object({
   LIVE_URL: z.string().optional(),
 });
 
-export const AgentWorkEnvironment = RunChangerEnvironment.extend({ STAGE: z.string(), EXPORT_BUCKET: z.string() });
+export const AgentWorkEnvironment = RunChangerEnvironment.extend({ EXPORT_BUCKET: z.string() });
 
 export const SetupEnvironment = ApiEnvironment.extend({
   STAGE_KIND: z.enum(['prod', 'staging', 'dev']),

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { StageEnvironment } from '../entry/tenant-secrets.ts';
+import { TelemetryEnvironment } from '../telemetry/environment.ts';
 
 /** To notify people: the tenant's Slack, and its alerting. */
 const NotifyingEnvironment = {
@@ -13,6 +14,7 @@ export const WaitForDecisionEnvironment = z.object({
   ...NotifyingEnvironment,
   STEP_QUEUE_URL: z.string(),
   APPROVAL_QUEUE_URL: z.string(),
+  ...TelemetryEnvironment,
 });
 
 export const PublishDecisionEnvironment = z.object(NotifyingEnvironment);

@@ -5,8 +5,6 @@ import { functionHandler } from '../entry/middy-handler.ts';
 import { secretNames } from '../entry/tenant-secrets.ts';
 import { wireRunChanger } from '../run-changes/run-changer.wiring.ts';
 import { SlackCards } from '../slack/card/slack-cards.ts';
-import { counted, METRICS } from '../telemetry/metrics.ts';
-import { systemMetrics } from '../telemetry/system-metrics.ts';
 import { ESCALATION_STAGES, WaitForDecisionEnvironment } from './environment.ts';
 import { waitForDecision } from './wait-for-decision.ts';
 
@@ -28,7 +26,6 @@ const WaitInput = z.preprocess(
 
 const environment = readEnvironment(WaitForDecisionEnvironment);
 const changer = wireRunChanger(environment);
-const metrics = systemMetrics(environment.STAGE);
 const connections = systemConnections(changer.stored, secretNames(environment, 'messaging'));
 const waiter = {
   ...changer,
@@ -40,5 +37,4 @@ export const handler = functionHandler<unknown, void>().handler(async (event: un
   const { after, ...waiting } = WaitInput.parse(event);
   const earlierAttempts = after === 'failure' ? 1 : 0;
   await waitForDecision(waiter, { ...waiting, retryCount: waiting.retryCount + earlierAttempts });
-  if (waiting.escalationStage === 'escalate') metrics.record(counted(METRICS.approvalsOverdue, {}));
 });

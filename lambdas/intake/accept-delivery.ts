@@ -8,8 +8,10 @@ import type { Trigger } from '../run/run.ts';
 import type { IngestResult, RunStore } from '../run/run-store.ts';
 import { newRun } from '../run-changes/new-run.ts';
 import type { StepQueue } from '../run-changes/step-queue.ts';
+import type { Telemetry } from '../telemetry/telemetry.ts';
 import type { Expressions } from '../workflow/expressions/expressions.ts';
 import type { Delivery } from './delivery.ts';
+import { observeDuplicate, observeIgnored, observeStarted } from './observe-delivery.ts';
 import { wake } from './request-run.ts';
 import { shrinkUntilStored } from './stored-payload.ts';
 
@@ -26,6 +28,7 @@ export interface Intake {
   clock: Clock;
   ids: Ids;
   log: Log;
+  telemetry?: Telemetry;
 }
 
 export interface Accepted {
@@ -53,15 +56,21 @@ export async function acceptDelivery(
   const matching = await matchAutomations(intake.expressions, tenant, automations, trigger, ({ name }, error) =>
     intake.log.error('the filter of an automation failed; no run is started', { tenant, automation: name, error }),
   );
-  if (matching.length === 0) return { runIds: [], deduplicated: false };
+  if (matching.length === 0) {
+    observeIgnored(intake, { tenant, source, event });
+    return { runIds: [], deduplicated: false };
+  }
   const accepting = { tenant, delivery, requestHash, trigger };
   const before: IdempotencyRecord[] = [];
   // Each round can find one more record of the same event: of its id, its content, or one of its automations.
   for (let round = 0; round <= 2 * matching.length + 2; round += 1) {
     const missing = matching.filter(({ name }) => !before.some(({ automations }) => automations?.includes(name)));
-    const { result, runIds } = await startRuns(intake, accepting, missing, before);
+    const { result, runs } = await startRuns(intake, accepting, missing, before);
     const known = before.flatMap((record) => record.runIds);
     if (result.outcome === 'created') {
+      const runIds = runs.map(({ run }) => run.runId);
+      if (runs.length > 0) observeStarted(intake, source, runs, true);
+      else observeDuplicate(intake, { tenant, source, runIds: known }, true);
       if (result.expired) noteExpired(intake, result.expired);
       await Promise.all(runIds.map((runId) => wake(intake, tenant, runId)));
       return { runIds: [...known, ...runIds], deduplicated: missing.length === 0 };
@@ -75,7 +84,7 @@ export async function acceptDelivery(
       );
     }
     // An old record does not list its automations, so no run is started again.
-    if (!record.automations) return { runIds: record.runIds, deduplicated: true };
+    if (!record.automations) return knownRuns(intake, accepting, record);
     before.push(record);
   }
   throw new Error(`the records of ${delivery.key} changed with every attempt`);
@@ -87,13 +96,15 @@ function noteExpired({ log }: Intake, { tenant, key, expiresAt, runIds }: Idempo
   log.warn('a delivery was repeated after its idempotency record expired; it starts new runs', details);
 }
 
+type StartedRuns = ReturnType<typeof newRun>[];
+
 /** Starts runs of these automations, unless the delivery or the same event is already accepted. */
 async function startRuns(
   intake: Intake,
   accepting: Accepting,
   automations: Automation[],
   before: IdempotencyRecord[],
-): Promise<{ result: IngestResult; runIds: string[] }> {
+): Promise<{ result: IngestResult; runs: StartedRuns }> {
   const max = before.length > 0 ? ADDED_RUNS_MAX : RUNS_PER_DELIVERY_MAX;
   if (automations.length > max) {
     throw new CountersignError(
@@ -103,8 +114,8 @@ async function startRuns(
     );
   }
   const { tenant, delivery, trigger } = accepting;
-  const { key, subject, authors: makers } = delivery;
-  const ofDelivery = { key, ...(subject !== undefined && { subject }), ...(makers && { makers }) };
+  const { key, subject, authors: makers, traceparent } = delivery;
+  const ofDelivery = { key, traceparent, ...(subject !== undefined && { subject }), ...(makers && { makers }) };
   return shrinkUntilStored(trigger, async (stored) => {
     const runs = automations.map((automation) =>
       newRun({ runId: intake.ids.next('run'), tenant, automation, ...ofDelivery, ...stored }),
@@ -112,7 +123,7 @@ async function startRuns(
     const runIds = runs.map(({ run }) => run.runId);
     const records = recordsOf(accepting, automations, runIds, before);
     const result = await intake.runs.ingest({ records, trigger: stored.trigger, runs, at: trigger.receivedAt });
-    return { result, runIds };
+    return { result, runs };
   });
 }
 
@@ -165,5 +176,14 @@ function duplicateOf(
   if (record.key === deliveryKey.githubBody({ bodyHash: requestHash })) {
     intake.log.warn('a signed body was sent again; no run is started', { tenant, key: delivery.key });
   }
-  return { runIds: record.runIds, deduplicated: true };
+  return knownRuns(intake, { tenant, delivery }, record);
+}
+
+function knownRuns(
+  intake: Intake,
+  { tenant, delivery: { source } }: Pick<Accepting, 'tenant' | 'delivery'>,
+  { runIds }: IdempotencyRecord,
+): Accepted {
+  observeDuplicate(intake, { tenant, source, runIds }, true);
+  return { runIds, deduplicated: true };
 }

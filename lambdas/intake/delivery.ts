@@ -20,6 +20,8 @@ export interface Delivery {
   payload: unknown;
   /** The people who created or changed the subject. They may not approve the writes of its runs. */
   makers: string[];
+  /** W3C trace context of the request, if it is valid. The signature does not cover it. */
+  traceparent?: string;
   /** People of the tenant who define how the event is read. They may not approve the writes either. */
   authors?: string[];
 }

@@ -8,6 +8,7 @@ import { CachedDefinitions } from '../pipeline/cached-definitions.ts';
 import { DynamoDefinitions } from '../pipeline/dynamo-definitions.ts';
 import { DynamoRunStore } from '../run/dynamo/dynamo-run-store.ts';
 import { SqsStepQueue } from '../run-changes/sqs-step-queue.ts';
+import { wireTelemetry } from '../telemetry/telemetry.wiring.ts';
 import { wireExpressions } from '../workflow/expressions/expressions.wiring.ts';
 import { IntakeEnvironment } from './environment.ts';
 import { SecretsSigningSecrets } from './secrets-signing-secrets.ts';
@@ -29,5 +30,6 @@ export function wireIntake() {
     clock: systemClock,
     ids: systemIds,
     log: systemLog,
+    telemetry: wireTelemetry(environment),
   };
 }

@@ -6,6 +6,8 @@ import type { RunRequest, Trigger } from '../run/run.ts';
 import type { RunStore } from '../run/run-store.ts';
 import { newRun, type StartedAutomation } from '../run-changes/new-run.ts';
 import type { StepQueue } from '../run-changes/step-queue.ts';
+import type { Telemetry } from '../telemetry/telemetry.ts';
+import { observeDuplicate, observeStarted } from './observe-delivery.ts';
 import { shrinkUntilStored } from './stored-payload.ts';
 
 export interface RunStarter {
@@ -14,6 +16,7 @@ export interface RunStarter {
   clock: Clock;
   ids: Ids;
   log: Log;
+  telemetry?: Telemetry;
 }
 
 export interface RequestedRun {
@@ -44,8 +47,9 @@ export async function requestRun(
   const runId = starter.ids.next('run');
   const key = requested.key(runId);
   const started = startedRun(requested, runId, key, trigger.receivedAt);
-  const result = await shrinkUntilStored(trigger, (stored) =>
-    starter.runs.ingest({
+  const { result, created } = await shrinkUntilStored(trigger, async (stored) => {
+    const created = newRun({ ...requested, runId, key, ...stored });
+    const result = await starter.runs.ingest({
       records: [
         {
           tenant,
@@ -60,15 +64,20 @@ export async function requestRun(
         },
       ],
       trigger: stored.trigger,
-      runs: [newRun({ ...requested, runId, key, ...stored })],
+      runs: [created],
       at: trigger.receivedAt,
-    }),
-  );
+    });
+    return { result, created };
+  });
   if (result.outcome === 'created') {
+    observeStarted(starter, trigger.source, [created], false);
     await wake(starter, tenant, runId);
     return { isNew: true, run: started };
   }
-  return { isNew: false, run: responseOf(result.record, requestHash) };
+  const { runIds } = result.record;
+  const run = responseOf(result.record, requestHash);
+  observeDuplicate(starter, { tenant, source: trigger.source, runIds }, false);
+  return { isNew: false, run };
 }
 
 /** The run that the same request started before; undefined if none did, or too long ago. */

@@ -5,12 +5,14 @@ import { systemClock, systemIds, systemLog, systemPause } from '../entry/system.
 import { DynamoDefinitions } from '../pipeline/dynamo-definitions.ts';
 import { DynamoRunStore } from '../run/dynamo/dynamo-run-store.ts';
 import { SqsStepQueue } from '../run-changes/sqs-step-queue.ts';
+import { wireTelemetry } from '../telemetry/telemetry.wiring.ts';
 import { wireExpressions } from '../workflow/expressions/expressions.wiring.ts';
 import { StarterEnvironment } from './environment.ts';
 
 /** Definitions are not cached: a person who has just enabled an automation may start it. */
 export function wireStarter() {
-  const { RUN_TABLE, STEP_QUEUE_URL } = readEnvironment(StarterEnvironment);
+  const environment = readEnvironment(StarterEnvironment);
+  const { RUN_TABLE, STEP_QUEUE_URL } = environment;
   const dynamo = new DynamoDBClient();
   return {
     runs: new DynamoRunStore(dynamo, RUN_TABLE, systemPause, systemClock),
@@ -20,5 +22,6 @@ export function wireStarter() {
     clock: systemClock,
     ids: systemIds,
     log: systemLog,
+    telemetry: wireTelemetry(environment),
   };
 }

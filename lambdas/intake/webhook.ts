@@ -2,8 +2,11 @@ import { type HttpEvent, type HttpResponse, json, Problem, parseJsonBody, rawBod
 import type { Clock } from '../entry/ports.ts';
 import { sha256Hex } from '../run/canonical-json.ts';
 import { CountersignError, refusalOf } from '../run/errors.ts';
+import type { TriggerSource } from '../run/run.ts';
+import { validTraceparent } from '../telemetry/trace-context.ts';
 import { acceptDelivery, type Intake } from './accept-delivery.ts';
 import type { Delivery } from './delivery.ts';
+import { observeRefused } from './observe-delivery.ts';
 import { isSigned } from './signature.ts';
 import type { SigningSecrets, SigningSource } from './signing-secrets.ts';
 
@@ -20,9 +23,25 @@ export interface WebhookSource {
   delivery(headers: HttpEvent['headers'], payload: unknown): Delivery | Promise<Delivery>;
 }
 
-/** Checks the size, the signature of the raw bytes and the schema, and then writes everything in one transaction. */
+type WebhookIntake = Intake & { secrets: SigningSecrets; clock: Clock };
+
 export async function receiveWebhook(
-  intake: Intake & { secrets: SigningSecrets; clock: Clock },
+  intake: WebhookIntake,
+  from: WebhookSource,
+  event: HttpEvent,
+): Promise<HttpResponse> {
+  try {
+    return await acceptWebhook(intake, from, event);
+  } catch (error) {
+    const [source] = from.source.split('/') as [TriggerSource];
+    observeRefused(intake, { tenant: event.pathParameters?.tenant ?? '', source, error });
+    throw error;
+  }
+}
+
+/** Checks the size, the signature of the raw bytes and the schema, and then writes everything in one transaction. */
+async function acceptWebhook(
+  intake: WebhookIntake,
   { source, delivery }: WebhookSource,
   event: HttpEvent,
 ): Promise<HttpResponse> {
@@ -40,12 +59,9 @@ export async function receiveWebhook(
     throw new Problem(401, 'UNAUTHORIZED', 'the signature does not match this tenant, body and time');
   }
   try {
-    const accepted = await acceptDelivery(
-      intake,
-      tenant,
-      await delivery(event.headers, parseJsonBody(jsonText(body.toString('utf8')))),
-      sha256Hex(body),
-    );
+    const delivered = await delivery(event.headers, parseJsonBody(jsonText(body.toString('utf8'))));
+    const traceparent = validTraceparent(event.headers.traceparent);
+    const accepted = await acceptDelivery(intake, tenant, { ...delivered, traceparent }, sha256Hex(body));
     return json(202, accepted);
   } catch (error) {
     if (error instanceof CountersignError && error.code === 'IDEMPOTENCY_CONFLICT') {

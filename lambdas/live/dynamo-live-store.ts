@@ -4,7 +4,7 @@ import type { Clock } from '../entry/ports.ts';
 import { ROW_IS_NEW, revisionIs } from '../run/dynamo/dynamo-conditions.ts';
 import { docOf, type Item, toItem } from '../run/dynamo/dynamo-items.ts';
 import * as keys from '../run/dynamo/dynamo-keys.ts';
-import { DynamoRows } from '../run/dynamo/dynamo-rows.ts';
+import { DynamoRows, wholePartition } from '../run/dynamo/dynamo-rows.ts';
 import { type Condition, conditionFields } from '../run/dynamo/dynamo-transactions.ts';
 import {
   type AgentConnection,
@@ -76,6 +76,12 @@ export class DynamoLiveStore implements LiveStore {
     // Strongly consistent: a connection that subscribed before a commit must get it.
     const items = await this.#rows.range(keys.watchersOf(tenant));
     return items.flatMap((item) => this.#unexpired(item, ({ endsAt }: Watcher) => endsAt) ?? []);
+  }
+
+  async openConnections(tenant: string): Promise<number> {
+    const rows = await this.#rows.range(wholePartition(keys.livePartition(tenant)));
+    const open = rows.flatMap((item) => this.#unexpired(item, ({ endsAt }: AgentSocket) => endsAt) ?? []);
+    return new Set(open.map(({ connectionId }) => connectionId)).size;
   }
 
   async agentConnection(tenant: string, agentId: string): Promise<AgentSocket | undefined> {

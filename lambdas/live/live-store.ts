@@ -53,6 +53,8 @@ export interface LiveStore {
   close(connectionId: string): Promise<void>;
   /** Every connection of the tenant that watches something: one strongly consistent read, of nothing if nobody watches. */
   watchers(tenant: string): Promise<Watcher[]>;
+  /** How many connections agents and subscribed people of the tenant have. */
+  openConnections(tenant: string): Promise<number>;
   agentConnection(
     tenant: string,
     agentId: string,

@@ -9,6 +9,7 @@ import { RunDraft } from '../run/run-draft.ts';
 import { hasOpenSession } from '../run/session.ts';
 import type { Step } from '../run/step.ts';
 import { workflowOfRun } from '../workflow/action-workflow.ts';
+import { counted, METRICS } from '../telemetry/metrics.ts';
 import { withRequestedMode } from '../workflow/requested-mode.ts';
 import type { PublishedWorkflow } from '../workflow/workflow.ts';
 import type { RunChanger, RunState } from './run-changer.ts';
@@ -106,6 +107,9 @@ export async function draftAndCommit<Next extends FollowUp>(
     if (!next || draft.isEmpty) return { outcome: 'nothing' };
     const change = draft.seal();
     const result = await changer.runs.commit(change);
+    if (result.outcome !== 'committed') {
+      changer.telemetry?.record(counted(METRICS.commitConflicts, { status: result.outcome }));
+    }
     if (result.outcome === 'receipt_held') {
       const { receipt } = result;
       if (keyIsFree(receipt)) held.delete(receipt.key);
@@ -121,6 +125,8 @@ export async function draftAndCommit<Next extends FollowUp>(
       });
       return result;
     }
+    changer.telemetry?.committed({ ...change, before: state.steps });
+    if (change.creates) changer.telemetry?.committed(change.creates);
     await sendMessages(changer, state, change, next);
     return { outcome: 'committed', state: { ...state, run: change.run, steps: draft.steps }, next };
   }

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { TelemetryEnvironment } from '../telemetry/environment.ts';
 
 /** The environment of every function that changes runs. */
 export const RunChangerEnvironment = z.object({
@@ -6,4 +7,5 @@ export const RunChangerEnvironment = z.object({
   STEP_QUEUE_URL: z.string(),
   SEAL_QUEUE_URL: z.string(),
   APPROVAL_QUEUE_URL: z.string(),
+  ...TelemetryEnvironment,
 });

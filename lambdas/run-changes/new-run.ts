@@ -22,11 +22,12 @@ export interface NewRun {
   /** What the requester gave. */
   inputs?: Record<string, unknown>;
   makers?: string[];
+  traceparent?: string;
 }
 
 /** A queued run and the first commit of its chain. */
 export function newRun(started: NewRun): { run: ActiveRun; commit: Commit } {
-  const { runId, tenant, automation, key, subject, trigger, payloadHash, request, inputs } = started;
+  const { runId, tenant, automation, key, subject, trigger, payloadHash, request, inputs, traceparent } = started;
   const makers = [...new Set([started.makers ?? [], automation.author ?? []].flat())];
   const { source, event, receivedAt: at } = trigger;
   const terms = termsOf(automation);
@@ -64,6 +65,7 @@ export function newRun(started: NewRun): { run: ActiveRun; commit: Commit } {
     ...(inputs && { inputs }),
     ...(makers.length > 0 && { makers }),
     ...(subject !== undefined && { subject }),
+    ...(traceparent !== undefined && { traceparent }),
     status: 'queued',
     seq: commit.seq,
     headHash: commit.hash,

@@ -5,6 +5,7 @@ import type { TenantSettings } from '../run/caps.ts';
 import type { Run, Trigger } from '../run/run.ts';
 import type { LoadedRun, RunStore } from '../run/run-store.ts';
 import type { Steps } from '../run/step.ts';
+import type { Telemetry } from '../telemetry/telemetry.ts';
 import type { PublishedWorkflow } from '../workflow/workflow.ts';
 import type { StepQueue } from './step-queue.ts';
 
@@ -16,6 +17,7 @@ export interface RunChanger {
   outbox: OutboxDispatcher;
   clock: Clock;
   log: Log;
+  telemetry?: Telemetry;
 }
 
 /** A run as of the newest commit that this process has read or made. */

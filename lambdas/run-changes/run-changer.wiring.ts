@@ -8,6 +8,7 @@ import { AwsOutbox } from '../outbox/aws-outbox.ts';
 import { CachedDefinitions } from '../pipeline/cached-definitions.ts';
 import { DynamoDefinitions } from '../pipeline/dynamo-definitions.ts';
 import { DynamoRunStore } from '../run/dynamo/dynamo-run-store.ts';
+import { wireTelemetry } from '../telemetry/telemetry.wiring.ts';
 import { RunChangerEnvironment } from './environment.ts';
 import { SqsStepQueue } from './sqs-step-queue.ts';
 
@@ -40,5 +41,6 @@ export function wireRunChanger(environment: Destinations = readEnvironment(RunCh
     ),
     clock: systemClock,
     log: systemLog,
+    telemetry: wireTelemetry(environment),
   };
 }

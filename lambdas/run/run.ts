@@ -67,6 +67,8 @@ interface RunFacts {
   configuration?: string;
   /** Where people are notified of its end. */
   notify?: NotifiedPlace[];
+  /** W3C trace context of the delivery or request, if it had one: the run is a part of that trace. Not part of evidence. */
+  traceparent?: string;
   /** Number and hash of the last commit. The same transaction writes the run row and the commit. */
   seq: number;
   headHash: string;

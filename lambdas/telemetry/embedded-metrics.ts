@@ -1,5 +1,4 @@
-import type { Clock } from '../entry/ports.ts';
-import { type Measurement, type Metrics, metricNamespace } from './metrics.ts';
+import { type Measurement, metricNamespace } from './metrics.ts';
 
 interface Directive {
   Namespace: string;
@@ -43,7 +42,7 @@ function fits(line: EmbeddedLine, { metric: { name }, dimensions }: Measurement)
   const values = line[name];
   if (values === undefined) return true;
   // The line already has this metric: with the same dimensions, which it has, too.
-  return Array.isArray(values) && values.length < VALUES_MAX && Object.keys(dimensions).every((each) => each in line);
+  return [values].flat().length < VALUES_MAX && Object.keys(dimensions).every((each) => each in line);
 }
 
 function add(line: EmbeddedLine, { metric, value, dimensions }: Measurement, namespace: string, now: number): void {
@@ -51,10 +50,10 @@ function add(line: EmbeddedLine, { metric, value, dimensions }: Measurement, nam
   line._aws ??= { Timestamp: now, CloudWatchMetrics: [] };
   const names = Object.keys(dimensions);
   if (name in line) {
-    (line[name] as number[]).push(value);
+    line[name] = [line[name] as number | number[], value].flat();
     return;
   }
-  Object.assign(line, dimensions, { [name]: [value] });
+  Object.assign(line, dimensions, { [name]: value });
   const directives = line._aws.CloudWatchMetrics;
   let directive = directives.find(({ Dimensions: [each = []] }) => each.join() === names.join());
   if (!directive) {
@@ -62,23 +61,4 @@ function add(line: EmbeddedLine, { metric, value, dimensions }: Measurement, nam
     directives.push(directive);
   }
   directive.Metrics.push({ Name: name, Unit: unit });
-}
-
-/** Writes measurements that belong to no other log line. */
-export class EmbeddedMetrics implements Metrics {
-  readonly #stage: string;
-  readonly #clock: Clock;
-  readonly #write: (line: string) => void;
-
-  constructor(stage: string, clock: Clock, write: (line: string) => void) {
-    this.#stage = stage;
-    this.#clock = clock;
-    this.#write = write;
-  }
-
-  record(...measurements: readonly Measurement[]): void {
-    for (const line of embedded({ stage: this.#stage, now: this.#clock.now() }, measurements)) {
-      this.#write(`${JSON.stringify(line)}\n`);
-    }
-  }
 }

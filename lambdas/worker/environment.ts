@@ -8,7 +8,6 @@ export const WorkerEnvironment = RunChangerEnvironment.extend({
   ...StageEnvironment,
   /** The URL of this stage's own API: the only address on its own machine that `http.request` may call, if it is listed. */
   OWN_URL: z.url(),
-  STAGE: z.string(),
   /** The evidence key: it signs the assignments of agents, too. */
   SIGNING_KEY_ARN: z.string(),
   SIGNING_ALGORITHM: SigningAlgorithm,
@@ -16,5 +15,4 @@ export const WorkerEnvironment = RunChangerEnvironment.extend({
   LIVE_CALLBACK_URL: z.url().optional(),
   /** The secret that signs the tokens of sessions. */
   SESSION_SECRET_ARN: z.string(),
-  STAGE_KIND: z.enum(['prod', 'staging', 'dev']),
 });

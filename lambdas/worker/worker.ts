@@ -9,7 +9,6 @@ import type { IntentReceipt, TouchedState } from '../run/receipt.ts';
 import type { RunningStep } from '../run/step.ts';
 import type { FollowUp } from '../run-changes/commit-run.ts';
 import type { RunChanger } from '../run-changes/run-changer.ts';
-import type { Metrics } from '../telemetry/metrics.ts';
 import type { Expressions } from '../workflow/expressions/expressions.ts';
 import type { Executor } from './5-executor.ts';
 
@@ -30,7 +29,6 @@ export interface Worker extends RunChanger, InvocationTime {
   agents: AgentRegistry;
   hints: AgentHints;
   assignmentSigner: AssignmentSigner;
-  metrics?: Metrics;
   /** Signs the tokens of sessions. */
   sessionSecret?: () => Promise<string>;
 }

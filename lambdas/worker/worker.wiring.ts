@@ -14,7 +14,6 @@ import { DynamoLiveStore } from '../live/dynamo-live-store.ts';
 import { socketHints } from '../live/socket-hints.ts';
 import { wirePolicy } from '../policy/policy.wiring.ts';
 import { wireRunChanger } from '../run-changes/run-changer.wiring.ts';
-import { systemMetrics } from '../telemetry/system-metrics.ts';
 import { wireExpressions } from '../workflow/expressions/expressions.wiring.ts';
 import { executorFor } from './5-executor.ts';
 import { WorkerEnvironment } from './environment.ts';
@@ -52,7 +51,6 @@ export function wireWorker(): Omit<Worker, 'timeLeftMs'> {
     agents: new DynamoAgentRegistry(changer.dynamo, environment.RUN_TABLE),
     hints: wireHints(environment, aws, changer.dynamo),
     assignmentSigner: new KmsSignRequest(aws, environment.SIGNING_KEY_ARN, environment.SIGNING_ALGORITHM),
-    metrics: systemMetrics(environment.STAGE),
     sessionSecret: stageSecret(environment.SESSION_SECRET_ARN),
   };
 }

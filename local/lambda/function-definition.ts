@@ -19,6 +19,8 @@ export interface FunctionDefinition {
   /** Undefined without a reservation. */
   reservedConcurrency: number | undefined;
   allowsRecursion: boolean;
+  /** The least level of the lines of the function. */
+  logLevel: string | undefined;
 }
 
 /** Lambda's defaults. */
@@ -56,6 +58,7 @@ function define(resource: ResolvedResource, stack: ResolvedStack, codeFolder: st
     memoryMb: Number(properties.MemorySize ?? DEFAULT_MEMORY_MB),
     reservedConcurrency: reserved === undefined ? undefined : Number(reserved),
     allowsRecursion: properties.RecursiveLoop === 'Allow',
+    logLevel: (properties.LoggingConfig as { ApplicationLogLevel?: string } | undefined)?.ApplicationLogLevel,
   };
 }
 
@@ -80,6 +83,7 @@ export function environmentOf(
     AWS_LAMBDA_FUNCTION_NAME: definition.name,
     AWS_LAMBDA_FUNCTION_VERSION: '$LATEST',
     AWS_LAMBDA_FUNCTION_MEMORY_SIZE: String(definition.memoryMb),
+    ...(definition.logLevel !== undefined && { AWS_LAMBDA_LOG_LEVEL: definition.logLevel }),
     AWS_EXECUTION_ENV: 'AWS_Lambda_nodejs24.x',
     AWS_ACCESS_KEY_ID: accessKeyId,
     AWS_SECRET_ACCESS_KEY: 'local',

@@ -8,10 +8,10 @@ import { type AgentWorkPorts, handleAgentWork } from '../../lambdas/api/agents/a
 import { agentEnrolRoutes, agentWorkRoutes } from '../../lambdas/api/contract/agents.ts';
 import type { RouteDefinition } from '../../lambdas/api/contract/route.ts';
 import { isoNow } from '../../lambdas/entry/ports.ts';
-import type { Measurement } from '../../lambdas/telemetry/metrics.ts';
 import { CountingIds } from '../fakes/counting-ids.ts';
 import { MemoryAgentChanges } from '../fakes/memory-agent-changes.ts';
 import { MemoryOutput, MemoryOutputArchive } from '../fakes/memory-output.ts';
+import { MemoryTelemetry } from '../fakes/memory-telemetry.ts';
 import { AgentWorkshop, RESTART } from '../worker/agent/agent-workshop.ts';
 import { type Sent, SignedAgent } from './signed-agent.ts';
 
@@ -25,7 +25,7 @@ const MINUTE_MS = 60_000;
 let shop: AgentWorkshop;
 let output: MemoryOutput;
 let archive: MemoryOutputArchive;
-let measured: Measurement[];
+let telemetry: MemoryTelemetry;
 let ports: AgentWorkPorts;
 let agent: SignedAgent;
 /** The next call to a port with this name fails, as if the function had crashed. */
@@ -41,9 +41,8 @@ beforeEach(async () => {
     throw new Error('the function crashed');
   });
   archive = new MemoryOutputArchive();
-  measured = [];
-  const metrics = { record: (...all: Measurement[]) => measured.push(...all) };
-  ports = { ...shop.worker, agents: shop.runs.agents, output, archive, metrics };
+  telemetry = new MemoryTelemetry(shop.clock);
+  ports = { ...shop.worker, agents: shop.runs.agents, output, archive, telemetry };
   agent = await enrolled('one');
 });
 
@@ -148,11 +147,13 @@ describe('a command, over the agent API', () => {
     const used = { id: 'db', source: 'vault', audit_id: null, ttl_seconds: 60, revoked: true, fetch_ms: 250 };
     await sync([], agent, {}, { violations: [{ assignment_id: 'run_9.0.1', rule: 'allow-list' }] });
     await complete(statement, { violations: ['network'], credentials_used: [used] });
-    expect(measured.filter(({ metric }) => metric.name === 'sandbox_policy_violations_total')).toHaveLength(2);
-    expect(measured).toContainEqual(
+    expect(telemetry.metrics).toContainEqual(
+      expect.objectContaining({ name: 'sandbox_policy_violations_total', dimensions: {}, sum: 2 }),
+    );
+    expect(telemetry.metrics).toContainEqual(
       expect.objectContaining({
-        metric: expect.objectContaining({ name: 'credential_fetch_duration_seconds' }),
-        value: 0.25,
+        name: 'credential_fetch_duration_seconds',
+        sum: 0.25,
         dimensions: { source: 'vault' },
       }),
     );

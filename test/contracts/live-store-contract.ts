@@ -86,6 +86,21 @@ export function liveStoreContract(name: string, given: () => Promise<Given> | Gi
       expect(await live.connection(read.connectionId)).toBeUndefined();
     });
 
+    it('counts each open connection of the tenant once, and none that is closed or has expired', async () => {
+      const [one, all] = [person('one'), person('all')];
+      for (const each of [one, all, agent('agent', 'a1')]) await live.open(each);
+      const [first, second] = [{ runId: 'run_1' }, { runId: 'run_2' }];
+      const twice = { ...one, subscriptions: [first], revision: 2 };
+      await live.subscribe(one, twice, first);
+      await live.subscribe(twice, { ...twice, subscriptions: [first, second], revision: 3 }, second);
+      await live.subscribe(all, { ...all, subscriptions: [EVERYTHING], revision: 2 }, EVERYTHING);
+      expect(await live.openConnections(tenant)).toBe(3);
+      await live.close(all.connectionId);
+      expect(await live.openConnections(tenant)).toBe(2);
+      clock.advance(60_000);
+      expect(await live.openConnections(tenant)).toBe(0);
+    });
+
     it('has the newest connection of an agent; closing an older one does not remove it', async () => {
       const [first, second] = [agent('first', 'a1'), agent('second', 'a1')];
       await live.open(first);

@@ -70,6 +70,12 @@ export class MemoryLive implements LiveStore {
       .map(({ tenant: _tenant, ...watcher }) => watcher);
   }
 
+  async openConnections(tenant: string): Promise<number> {
+    const ofTenant = [...this.#watchers.values(), ...this.#agents.values()].filter((each) => each.tenant === tenant);
+    const open = ofTenant.filter(({ endsAt }) => this.#isValid(endsAt));
+    return new Set(open.map(({ connectionId }) => connectionId)).size;
+  }
+
   async agentConnection(tenant: string, agentId: string) {
     const connection = this.#agents.get(`${tenant}#${agentId}`);
     if (!connection || !this.#isValid(connection.endsAt)) return undefined;

@@ -126,11 +126,16 @@ export class StoryAgent {
     return this.client.output({ assignment_id, lease_version, chunks });
   }
 
-  complete({ assignment_id, lease_version, idempotency_key, sandbox_profile }: AssignmentStatement, chunks: number) {
+  complete(
+    { assignment_id, lease_version, idempotency_key, sandbox_profile }: AssignmentStatement,
+    chunks: number,
+    reported: Partial<Parameters<RuntimeClient['complete']>[0]> = {},
+  ) {
     return this.client.complete({
       ...{ assignment_id, lease_version, idempotency_key, sandbox_profile, status: 'succeeded', exit_code: 0 },
       ...{ signal: null, execution_ms: 20, credentials_used: [], violations: [] },
       output: { sha256: '0'.repeat(64), bytes: 0, chunks, dropped_bytes: 0 },
+      ...reported,
     });
   }
 }

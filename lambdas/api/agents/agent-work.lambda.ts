@@ -6,7 +6,6 @@ import { readEnvironment } from '../../entry/environment.ts';
 import { httpHandler } from '../../entry/http.ts';
 import { systemClock, systemPause } from '../../entry/system.ts';
 import { wireRunChanger } from '../../run-changes/run-changer.wiring.ts';
-import { systemMetrics } from '../../telemetry/system-metrics.ts';
 import { executorFor } from '../../worker/5-executor.ts';
 import { AgentWorkEnvironment } from '../environment.ts';
 import { handleAgentWork } from './agent-work.ts';
@@ -21,7 +20,6 @@ const api = {
   agents: new DynamoAgentRegistry(changer.dynamo, environment.RUN_TABLE),
   output: new DynamoOutputStore(changer.dynamo, environment.RUN_TABLE, systemClock),
   archive: new S3OutputArchive(new S3Client(), environment.EXPORT_BUCKET),
-  metrics: systemMetrics(environment.STAGE),
 };
 
 export const handler = httpHandler((event) => handleAgentWork(api, event));

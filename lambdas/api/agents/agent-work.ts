@@ -3,7 +3,7 @@ import { redactArrived } from '../../agents/redact-arrived.ts';
 import { type ArchivePorts, appendOutput, finishOutput } from '../../agents/store-output.ts';
 import { type HttpEvent, type HttpResponse, Problem } from '../../entry/http.ts';
 import { isoNow } from '../../entry/ports.ts';
-import { counted, METRICS, type Metrics, measured } from '../../telemetry/metrics.ts';
+import { counted, METRICS } from '../../telemetry/metrics.ts';
 import { acknowledgeAssignment } from '../../worker/agent/acknowledge-assignment.ts';
 import { type AgentPorts, assignmentOf } from '../../worker/agent/agent-ports.ts';
 import { completeAssignment } from '../../worker/agent/complete-assignment.ts';
@@ -14,7 +14,7 @@ import { router } from '../router.ts';
 import { type AuthenticatedAgent, authenticateAgent } from './authenticate-agent.ts';
 import { INTERVALS } from './intervals.ts';
 
-export type AgentWorkPorts = AgentPorts & Omit<ArchivePorts, 'redact'> & { metrics: Metrics };
+export type AgentWorkPorts = AgentPorts & Omit<ArchivePorts, 'redact'>;
 /** Per request: who sent it. */
 type Signed = AgentWorkPorts & { caller: AuthenticatedAgent };
 
@@ -24,7 +24,11 @@ const handle = router<Signed, typeof agentWorkRoutes>(agentWorkRoutes, {
       throw new Problem(400, 'BAD_REQUEST', 'boot_id: the nonce of the signature has another one');
     }
     const synced = await syncAgent(ports, ports.caller, body);
-    for (const { rule } of body.violations) countViolation(ports, rule);
+    for (const { rule } of body.violations) {
+      logViolation(ports, rule);
+      // No commit says so: the agent refused the assignment, or it was not for this agent.
+      ports.telemetry?.record(counted(METRICS.profileViolations, {}));
+    }
     return { status: 200, body: { server_time: isoNow(ports.clock), ...synced, intervals: INTERVALS } };
   },
 
@@ -36,7 +40,9 @@ const handle = router<Signed, typeof agentWorkRoutes>(agentWorkRoutes, {
   async appendOutput(ports, { body }) {
     const assignment = await assignmentOf(ports, ports.caller, body);
     if (!mayHaveRun(assignment) || assignment.bootId !== ports.caller.bootId) throw notRunning(assignment);
-    return { status: 200, body: await appendOutput({ ...ports, redact: redactArrived }, assignment, body.chunks) };
+    const appended = await appendOutput({ ...ports, redact: redactArrived }, assignment, body.chunks);
+    noteOutput(ports, assignment, body.chunks);
+    return { status: 200, body: appended };
   },
 
   async completeStep(ports, { body }) {
@@ -48,7 +54,7 @@ const handle = router<Signed, typeof agentWorkRoutes>(agentWorkRoutes, {
     // reports the result of the one before.
     const output = isValid ? await storedOutput(ports, assignment, body.output) : body.output;
     const completed = await completeAssignment(ports, ports.caller, { ...body, output });
-    if (completed.result === 'accepted') recordMetrics(ports, body);
+    if (completed.result === 'accepted') for (const rule of body.violations) logViolation(ports, rule);
     return { status: 200, body: completed };
   },
 });
@@ -76,24 +82,25 @@ async function storedOutput(
   return { sha256: stored.sha256, bytes: stored.bytes, chunks: stored.chunks, dropped_bytes: stored.droppedBytes };
 }
 
-interface Reported {
-  violations: readonly string[];
-  credentials_used: readonly { source: 'vault' | 'secrets_manager'; fetch_ms: number }[];
-}
-
-function recordMetrics(ports: AgentWorkPorts, { violations, credentials_used }: Reported): void {
-  for (const rule of violations) countViolation(ports, rule);
-  for (const { source, fetch_ms } of credentials_used) {
-    ports.metrics.record(measured(METRICS.credentialFetch, fetch_ms / 1000, { source }));
-  }
+/** For debugging how output arrives: its size, never its text. */
+function noteOutput(
+  { telemetry, clock }: Signed,
+  { tenant, runId, stepIndex, agentId }: Assignment,
+  chunks: readonly { stream_seq: number; data: string }[],
+): void {
+  telemetry?.note({
+    level: 'DEBUG',
+    fields: {
+      ...{ timestamp: isoNow(clock), event_type: 'step.output', tenant_id: tenant, session_id: runId },
+      ...{ step_number: stepIndex + 1, worker_id: agentId, stream_seq: chunks[0]?.stream_seq, chunks: chunks.length },
+      bytes: chunks.reduce((sum, { data }) => sum + Buffer.byteLength(data), 0),
+    },
+    measurements: [],
+  });
 }
 
 /** The rule is in the log, not a dimension: an agent chooses its name. */
-function countViolation(
-  { metrics, log, caller }: AgentWorkPorts & { caller?: AuthenticatedAgent },
-  rule: string,
-): void {
-  const { tenant, agentId } = caller?.agent ?? {};
+function logViolation({ log, caller }: Signed, rule: string): void {
+  const { tenant, agentId } = caller.agent;
   log.warn('a command violated its profile', { rule, tenant, agentId });
-  metrics.record(counted(METRICS.profileViolations, {}));
 }

@@ -16,8 +16,6 @@ import { TextArchive } from '../../pipeline/text-archive.ts';
 import { readShippedPolicies } from '../../policy/shipped-policies.ts';
 import { DynamoRunStore } from '../../run/dynamo/dynamo-run-store.ts';
 import { awaitsResolution } from '../../run/ended-run.ts';
-import { METRICS, measured } from '../../telemetry/metrics.ts';
-import { systemMetrics } from '../../telemetry/system-metrics.ts';
 import { sealAddendum } from '../addendum/seal-addendum.ts';
 import { SealEnvironment } from '../environment.ts';
 import { exportSealedRun } from '../export/export-run.ts';
@@ -69,9 +67,6 @@ const outputs = {
   clock: systemClock,
 };
 
-const metrics = systemMetrics(environment.STAGE);
-
-/** Every finished run is sealed here, so finished runs are counted here. */
 async function seal(message: z.infer<typeof SealMessage>): Promise<void> {
   if (message.kind === 'export_run') return exportSealedRun(sealer, message);
   if (message.kind === 'store_output') {
@@ -85,8 +80,6 @@ async function seal(message: z.infer<typeof SealMessage>): Promise<void> {
     const afterSeconds = Math.ceil(systemClock.now() / 1000) + retentionDays * DAY_SECONDS;
     await sealer.runs.expireRun(run.tenant, run.runId, afterSeconds);
   }
-  if (run && message.kind === 'seal_evidence')
-    metrics.record(measured(METRICS.runDuration, run.durationMs / 1000, { status: run.status }));
 }
 
 export const handler = functionHandler<SQSEvent, SQSBatchResponse>().handler((event: SQSEvent) =>

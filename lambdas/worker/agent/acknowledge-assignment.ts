@@ -12,7 +12,6 @@ import { concludeRun } from '../../run-changes/conclude-run.ts';
 import type { RunState } from '../../run-changes/run-changer.ts';
 import { reportOutcome } from '../6-report-outcome.ts';
 import { type AgentPorts, assignmentOf, freeSlot, holdSlot } from './agent-ports.ts';
-import { countAssignment } from './count-assignment.ts';
 
 /** Others may change the run meanwhile: each try works on the newer state. */
 const TRIES_MAX = 8;
@@ -86,7 +85,6 @@ async function acknowledge(
     return concludeRun(ports.runs, from, draft);
   });
   if (drafted.outcome !== 'committed') return undefined;
-  countAssignment(ports, 'acknowledged');
   await holdSlot(ports, agent, { assignmentId, state: 'acknowledged', until: expiresAt });
   return expiresAt;
 }
@@ -105,12 +103,11 @@ async function refuse(
   const failsWith = FAILS_WITH[refusal];
   if (status === 'offered') {
     const outcome = { kind: 'unassigned', because: 'refused', reason: why, agentId, assignmentId } as const;
-    const { result } = await reportOutcome(ports, {
+    await reportOutcome(ports, {
       ...{ tenant, runId, stepIndex, leaseVersion },
       outcome: { ...outcome, ...(failsWith && { failsWith }) },
       assignment: { read: assignment, ending: { status: 'refused', reason: why } },
     });
-    if (result === 'accepted') countAssignment(ports, 'refused');
   }
   await freeSlot(ports, agent, assignmentId);
   return { confirmed: false, expires_at: null, reason: why };

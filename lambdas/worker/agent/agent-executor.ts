@@ -10,10 +10,10 @@ import { isoNow } from '../../entry/ports.ts';
 import { actionHash } from '../../policy/action-hash.ts';
 import { CountersignError } from '../../run/errors.ts';
 import { AGENT_HOLDS_MS, AGENT_LEASE, later } from '../../run/lease.ts';
+import { counted, METRICS } from '../../telemetry/metrics.ts';
 import type { Dispatched, Executor } from '../5-executor.ts';
 import { watchLease } from '../watch-lease.ts';
 import type { ClaimedStep, Worker } from '../worker.ts';
-import { countAssignment } from './count-assignment.ts';
 
 /** Others change the row of the selected agent: its syncs, and workers that select it, too. */
 const OFFERS_MAX = 5;
@@ -57,7 +57,7 @@ async function offerStep(worker: Worker, run: RunId, claimed: ClaimedStep): Prom
     const { assignmentId } = assignment;
     const held = { assignmentId, state: 'offered' as const, until: step.lease.expiresAt };
     if (await worker.agents.offer(assignment, agent, withAssignment(agent, held, at))) {
-      countAssignment(worker, 'offered');
+      worker.telemetry?.record(counted(METRICS.workerAssignments, { status: 'offered' }));
       await Promise.all([syncNow(worker, assignment), watchLease(worker, run, step)]);
       return { kind: 'dispatched' };
     }

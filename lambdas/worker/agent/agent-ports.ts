@@ -6,11 +6,10 @@ import type { AgentCaller } from '../../agents/agent-requests.ts';
 import { type Assignment, placeOf } from '../../agents/assignment.ts';
 import { isoNow } from '../../entry/ports.ts';
 import { CountersignError } from '../../run/errors.ts';
-import type { Metrics } from '../../telemetry/metrics.ts';
 import type { Reporter } from '../6-report-outcome.ts';
 
 /** The ports of the requests that agents send: sync-agent.ts, acknowledge-assignment.ts, complete-assignment.ts. */
-export type AgentPorts = Reporter & { agents: AgentRegistry; metrics?: Metrics };
+export type AgentPorts = Reporter & { agents: AgentRegistry };
 
 /** The assignment that an agent names. Those of others do not exist for it. */
 export async function assignmentOf(

@@ -8,7 +8,6 @@ import type { RunningStep } from '../../run/step.ts';
 import type { StepOutcome } from '../5-executor.ts';
 import { reportOutcome } from '../6-report-outcome.ts';
 import { type AgentPorts, assignmentOf, freeSlot } from './agent-ports.ts';
-import { countAssignment } from './count-assignment.ts';
 import { HOW_FAR_IS_UNKNOWN, lostOutcome, reversalOf } from './end-assignment.ts';
 import { recordLateResult } from './record-late-result.ts';
 
@@ -41,7 +40,6 @@ export const completeAssignment: CompleteAssignment<AgentPorts> = async (ports, 
       assignment: { read: assignment, ending: { status: 'completed', result } },
     });
     if (reported.result === 'accepted') {
-      countAssignment(ports, 'completed');
       await freeSlot(ports, caller.agent, assignmentId);
       return { result: 'accepted' };
     }
@@ -65,7 +63,6 @@ async function reportLost(
     assignment: { read: assignment, ending: { status: 'lost', reason } },
   });
   if (result !== 'accepted') return { result: 'lease_lost' };
-  countAssignment(ports, 'lost');
   await freeSlot(ports, agent, assignmentId);
   return { result: 'accepted' };
 }

@@ -13,7 +13,6 @@ import type { StepOutcome } from '../5-executor.ts';
 import { settleOutcome } from '../7-settle-outcome.ts';
 import { watchLease } from '../watch-lease.ts';
 import type { Worker } from '../worker.ts';
-import { countAssignment } from './count-assignment.ts';
 
 /**
  * True if the agent has renewed its lease since the state was read. A renewal changes only the row of the step, so that a
@@ -53,7 +52,6 @@ export async function endAssignment(
   }
   // Nobody reports a result, with which the output would be stored.
   if (assigned) draft.enqueue(lostOutputEntry({ tenant, runId, stepIndex, leaseVersion }, draft.at));
-  countAssignment(worker, assigned ? 'lost' : assignment ? 'withdrawn' : 'no_agent');
   await settleOutcome(worker, state, draft, { step, receipt }, outcome);
   return true;
 }
