@@ -495,7 +495,7 @@ class Bench {
     await this.settle();
     const report = (await this.#control('GET', 'requests')) as RequestReport;
     const onPath = sum(report, (name, service) => PATH_FUNCTIONS.test(name) && service === 'dynamodb');
-    const isOfRun = (name: string) => !/^(Api|Sweep|FrontDoor)/.test(name);
+    const isOfRun = (name: string) => /^(Intake|Worker|Evidence|Approval|LiveFeed)/.test(name);
     const all = sum(report, (name) => !name.startsWith('Api') && !name.startsWith('Sweep'));
     const after = Object.entries(await this.#functions()).map(([name, stats]): [string, FunctionStats] => {
       return [name, { ...stats, invocations: stats.invocations - (before[name]?.invocations ?? 0) }];

@@ -20,6 +20,7 @@ it('a stage has its name and the default of each missing setting', () => {
     stage: 'acme-prod',
     formerTenants: [],
     liveFeed: true,
+    logLevel: 'INFO',
     issuers: [],
     console: true,
     workerConcurrency: 50,
