@@ -23,7 +23,7 @@ export function observeStarted(
 ): void {
   const also = [
     counted(METRICS.idempotencyHits, { source, result: 'miss' }),
-    ...(isWebhook ? [counted(METRICS.deliveries, { outcome: 'started' })] : []),
+    ...(isWebhook ? [counted(METRICS.deliveries, { status: 'started' })] : []),
   ];
   for (const [index, started] of runs.entries()) telemetry?.committed(started, index === 0 ? also : []);
 }
@@ -42,7 +42,7 @@ export function observeDuplicate(
     },
     measurements: [
       counted(METRICS.idempotencyHits, { source, result: 'hit' }),
-      ...(isWebhook ? [counted(METRICS.deliveries, { outcome: 'duplicate' })] : []),
+      ...(isWebhook ? [counted(METRICS.deliveries, { status: 'duplicate' })] : []),
     ],
   });
 }
@@ -58,7 +58,7 @@ export function observeIgnored(
       ...{ timestamp: isoNow(clock), event_type: 'webhook.ignored', tenant_id: tenant, source },
       webhook_event: EVENT_NAME.test(event) ? event : undefined,
     },
-    measurements: [counted(METRICS.deliveries, { outcome: 'ignored' })],
+    measurements: [counted(METRICS.deliveries, { status: 'ignored' })],
   });
 }
 
@@ -77,7 +77,7 @@ export function observeRefused(
       error_code: error instanceof Problem ? error.code : 'INTERNAL',
     },
     measurements: [
-      counted(METRICS.deliveries, { outcome: isOurs ? 'failed' : isConflict ? 'conflict' : 'refused' }),
+      counted(METRICS.deliveries, { status: isOurs ? 'failed' : isConflict ? 'conflict' : 'refused' }),
       ...(isConflict ? [counted(METRICS.idempotencyHits, { source, result: 'conflict' })] : []),
     ],
   });

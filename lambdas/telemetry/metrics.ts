@@ -124,7 +124,7 @@ export const METRICS = {
   // Ours
   deliveries: counter(
     'ingest_deliveries_total',
-    { outcome: ['started', 'ignored', 'duplicate', 'conflict', 'refused', 'failed'] },
+    { status: ['started', 'ignored', 'duplicate', 'conflict', 'refused', 'failed'] },
     'Webhooks by result. `ignored`: no automation matches. `refused`: signature, size or form. `failed`: our error (5xx).',
   ),
   actionsRefused: counter(

@@ -4,7 +4,6 @@ import { stageSecret } from '../../entry/secrets-stage-secret.ts';
 import { systemIds } from '../../entry/system.ts';
 import { DynamoNoticeStore } from '../../notify/dynamo-notice-store.ts';
 import { wireRunChanger } from '../../run-changes/run-changer.wiring.ts';
-import { systemMetrics } from '../../telemetry/system-metrics.ts';
 import { ControlEnvironment } from '../environment.ts';
 import { handleControl } from './control.ts';
 
@@ -14,7 +13,6 @@ const ports = {
   ...changer,
   ids: systemIds,
   sessionSecret: stageSecret(environment.SESSION_SECRET_ARN),
-  metrics: systemMetrics(environment.STAGE),
   notices: new DynamoNoticeStore(changer.dynamo, environment.RUN_TABLE),
 };
 

@@ -6,7 +6,7 @@ import type { Run } from '../../run/run.ts';
 import type { RunDraft } from '../../run/run-draft.ts';
 import type { LoadedRun } from '../../run/run-store.ts';
 import { type OpenSessionStep, REFUSALS_RECORDED_MAX, SESSION_SILENT_MS, sessionActor } from '../../run/session.ts';
-import { counted, METRICS, type Metrics } from '../../telemetry/metrics.ts';
+import { counted, METRICS } from '../../telemetry/metrics.ts';
 import { changeRun } from '../change-run.ts';
 import { concludeRun } from '../conclude-run.ts';
 import { newRun } from '../new-run.ts';
@@ -14,7 +14,7 @@ import type { RunChanger, RunState } from '../run-changer.ts';
 import { ActionRefused, type AllowedCall, allowedCall, type ProposedCall } from './allowed-action.ts';
 import { openSession, type SessionTarget } from './open-session.ts';
 
-export type ActionProposer = RunChanger & { metrics?: Metrics };
+export type ActionProposer = RunChanger;
 
 /** `key`: the caller's own id of the request. */
 export interface ActionProposal extends ProposedCall {
@@ -61,7 +61,7 @@ export async function proposeAction(
   });
   if (refused) {
     proposer.log.warn('an action of a session was refused', { ...target, because: refused.because });
-    proposer.metrics?.record(counted(METRICS.actionsRefused, { result: refused.because }));
+    proposer.telemetry?.record(counted(METRICS.actionsRefused, { result: refused.because }));
     throw refused;
   }
   const action = await proposer.runs.load(tenant, runId);
