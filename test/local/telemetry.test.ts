@@ -12,7 +12,7 @@ import { startTestHost, type TestHost } from './test-host.ts';
 const HOUR_MS = 3_600_000;
 const LABEL = (labels: string[]) => ({
   tool: 'github.labels.add',
-  with: { owner: 'octo-org', repo: 'payments', number: 7, labels },
+  with: { owner: 'octo-org', repo: 'payments', number: '{% trigger.number %}', labels },
 });
 
 let host: TestHost;
