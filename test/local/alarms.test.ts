@@ -2,8 +2,8 @@ import { DeleteMessageCommand, ReceiveMessageCommand, SendMessageCommand, SQSCli
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { LOGGED } from '../../lambdas/entry/environment.ts';
 import { invokeFunction } from '../../lambdas/entry/invoke-function.ts';
-import { EmbeddedMetrics } from '../../lambdas/telemetry/embedded-metrics.ts';
 import { counted, METRICS, type Measurement, measured } from '../../lambdas/telemetry/metrics.ts';
+import { LogTelemetry } from '../../lambdas/telemetry/telemetry.ts';
 import { REGION } from '../../local/aws/aws.ts';
 import { HOST_CREDENTIALS } from '../../local/aws/aws-endpoint.ts';
 import type { AlarmNotification, ShownAlarm } from '../../local/cloud/cloudwatch/cloudwatch.ts';
@@ -63,7 +63,10 @@ const logged = (functionStart: string, line: object): void =>
 function measure(functionStart: string, ...measurements: Measurement[]): void {
   const { logicalId } = functionNamed(functionStart);
   const clock = { now: () => Date.now() };
-  const lines = new EmbeddedMetrics('local', clock, (line) => host.cloudWatch.collect(logicalId, line));
+  const lines = new LogTelemetry({
+    ...{ stage: 'local', environment: 'dev', level: 'INFO', clock },
+    write: (line) => host.cloudWatch.collect(logicalId, line),
+  });
   for (const each of measurements) lines.record(each);
 }
 
