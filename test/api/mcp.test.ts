@@ -57,7 +57,11 @@ const ports = () => ({
   ids: { next: (prefix: string) => `${prefix}_${(++proposed).toString(16).padStart(32, 'a')}` },
   sessionSecret: async () => SECRET,
   pause: { sleep: workOnActions },
-  metrics: { record: (...metrics: Measurement[]) => void recorded.push(...metrics) },
+  telemetry: {
+    record: (...metrics: Measurement[]) => void recorded.push(...metrics),
+    committed: () => undefined,
+    note: () => undefined,
+  },
   issuers: [],
   version: '1',
   consoleUrl: 'https://console.example',

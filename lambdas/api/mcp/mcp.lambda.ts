@@ -3,7 +3,6 @@ import { httpHandler } from '../../entry/http.ts';
 import { stageSecret } from '../../entry/secrets-stage-secret.ts';
 import { systemIds, systemPause } from '../../entry/system.ts';
 import { wireRunChanger } from '../../run-changes/run-changer.wiring.ts';
-import { systemMetrics } from '../../telemetry/system-metrics.ts';
 import { McpEnvironment } from '../environment.ts';
 import { handleMcp } from './mcp.ts';
 
@@ -15,7 +14,6 @@ const ports = {
   ids: systemIds,
   pause: systemPause,
   sessionSecret: stageSecret(environment.SESSION_SECRET_ARN),
-  metrics: systemMetrics(environment.STAGE),
   issuers: environment.ISSUERS,
   version: environment.VERSION,
   consoleUrl: environment.CONSOLE_URL,

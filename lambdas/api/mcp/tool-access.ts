@@ -88,9 +88,9 @@ function callerAccess(ports: ToolPorts, caller: Caller): ToolAccess {
 }
 
 /** The name stays out of log and message: a client chooses it. */
-function refused({ log, metrics }: ToolPorts, { tenant, person }: Caller): ActionRefused {
+function refused({ log, telemetry }: ToolPorts, { tenant, person }: Caller): ActionRefused {
   log.warn('a call of an MCP client was refused', { tenant, person, because: 'tool_not_allowed' });
-  metrics?.record(counted(METRICS.actionsRefused, { result: 'tool_not_allowed' }));
+  telemetry?.record(counted(METRICS.actionsRefused, { result: 'tool_not_allowed' }));
   return new ActionRefused(
     'tool_not_allowed',
     'there is no such tool for this caller; tools/list has those that there are',
