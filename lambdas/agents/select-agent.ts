@@ -51,12 +51,24 @@ export function selectAgent(
   { at, tried, random }: { at: string; tried: readonly string[]; random: () => number },
 ): Agent | undefined {
   const available = agents.filter((agent) => whyUnavailable(agent, needs, at) === undefined);
-  const load = (agent: Agent) => heldAt(agent, at).length / (agent.registration?.slots ?? 1);
-  const isTried = ({ agentId }: Agent) => (tried.includes(agentId) ? 1 : 0);
-  const ranked = available.map((agent) => ({ agent, tried: isTried(agent), load: load(agent), tie: random() }));
-  ranked.sort((a, b) => a.tried - b.tried || a.load - b.load || a.tie - b.tie);
+  const ranked = available.map((agent) => ({ agent, rank: rankOf(agent, { at, tried }), tie: random() }));
+  ranked.sort((a, b) => byRank(a.rank, b.rank) || a.tie - b.tie);
   return ranked[0]?.agent;
 }
+
+/** The lower, the better. */
+interface Rank {
+  tried: number;
+  load: number;
+}
+
+export const rankOf = (agent: Agent, { at, tried }: { at: string; tried: readonly string[] }): Rank => ({
+  tried: tried.includes(agent.agentId) ? 1 : 0,
+  load: heldAt(agent, at).length / (agent.registration?.slots ?? 1),
+});
+export const byRank = (a: Rank, b: Rank): number => a.tried - b.tried || a.load - b.load;
+/** No agent is preferred to it. */
+export const isBest = ({ tried, load }: Rank): boolean => tried === 0 && load === 0;
 
 /** Why no agent is available, for the error of the step: the reasons with how many agents have each. */
 export function whyNobody(agents: readonly Agent[], needs: CommandNeeds, at: string): string {

@@ -27,6 +27,8 @@ export interface Worker extends RunChanger, InvocationTime {
   every: (ms: number, run: () => void) => () => void;
   executorFor: (tool: string) => Executor;
   agents: AgentRegistry;
+  /** The agent of each tenant that was offered a command last: the next search begins after it. Absent: with the first. */
+  lastOffered?: Map<string, string>;
   hints: AgentHints;
   assignmentSigner: AssignmentSigner;
   /** Signs the tokens of sessions. */

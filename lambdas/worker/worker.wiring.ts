@@ -49,6 +49,7 @@ export function wireWorker(): Omit<Worker, 'timeLeftMs'> {
     every: systemEvery,
     executorFor,
     agents: new DynamoAgentRegistry(changer.dynamo, environment.RUN_TABLE),
+    lastOffered: new Map(),
     hints: wireHints(environment, aws, changer.dynamo),
     assignmentSigner: new KmsSignRequest(aws, environment.SIGNING_KEY_ARN, environment.SIGNING_ALGORITHM),
     sessionSecret: stageSecret(environment.SESSION_SECRET_ARN),

@@ -1,8 +1,7 @@
 import { type Agent, withAssignment } from '../../agents/agent.ts';
-import { allAgents } from '../../agents/agent-registry.ts';
 import { ASSIGNMENT_SCHEMA_VERSION, type Assignment, assignmentIdOf } from '../../agents/assignment.ts';
+import { findAgent } from '../../agents/find-agent.ts';
 import { AGENT_PROTOCOL_VERSION, type AssignmentStatement } from '../../agents/protocol.ts';
-import { selectAgent, whyNobody } from '../../agents/select-agent.ts';
 import { signAssignment } from '../../agents/sign-assignment.ts';
 import { type AssignedCommand, assignedCommand } from '../../connectors/agent/command.ts';
 import { findOperation } from '../../connectors/registry.ts';
@@ -50,9 +49,12 @@ async function offerStep(worker: Worker, run: RunId, claimed: ClaimedStep): Prom
   const tried = step.unassigned?.agents ?? [];
   for (let offers = 1; offers <= OFFERS_MAX; offers += 1) {
     const at = isoNow(worker.clock);
-    const agents = await allAgents(worker.agents, run.tenant);
-    const agent = selectAgent(agents, command, { at, tried, random: worker.random });
-    if (!agent) return { kind: 'unassigned', because: 'no_agent', reason: whyNobody(agents, command, at) };
+    const after = worker.lastOffered?.get(run.tenant);
+    const search = { at, tried, random: worker.random, ...(after !== undefined && { after }) };
+    const found = await findAgent(worker.agents, run.tenant, command, search);
+    if (!found.agent) return { kind: 'unassigned', because: 'no_agent', reason: found.reason };
+    const { agent } = found;
+    worker.lastOffered?.set(run.tenant, agent.agentId);
     const assignment = await newAssignment(worker, { ...run, at }, claimed, command, agent);
     const { assignmentId } = assignment;
     const held = { assignmentId, state: 'offered' as const, until: step.lease.expiresAt };
