@@ -16,6 +16,7 @@ import type { FunctionBundles } from './bundle-functions.ts';
 import type { EvidenceBucket } from './evidence/evidence-bucket.ts';
 import { apiFunctionName, type CountersignHttpApi } from './http-api.ts';
 import type { ListCursors } from './list-cursors.ts';
+import type { LiveFeed } from './live-feed.ts';
 import { NodeFunction, seconds } from './node-function.ts';
 import { packageVersion } from './package-version.ts';
 import type { RunTable } from './run-table.ts';
@@ -41,6 +42,7 @@ interface ApiProps {
   /** The queues whose dead letters the API counts and redrives, by the name that it shows. */
   queues: Record<string, WorkQueue>;
   stepQueue: WorkQueue;
+  liveFeed: LiveFeed | undefined;
 }
 
 /** The routes about runs, approvals and operations. */
@@ -84,18 +86,24 @@ export class Api extends Construct {
     httpApi.serve('runs', runs);
   }
 
-  #control({ bundles, config, httpApi, runTable, worker, sessionTokens }: ApiProps): void {
+  #control({ bundles, config, httpApi, runTable, worker, sessionTokens, liveFeed }: ApiProps): void {
     const control = new NodeFunction(this, 'Control', {
       bundles,
       entry: 'api/runs/control',
       description:
         'Controls, assigns, resolves and rolls back runs; takes the actions of sessions; redrives outbox entries',
       schema: ControlEnvironment,
-      environment: { ...worker.runChangerEnvironment, STAGE: config.stage, ...sessionTokens.environment },
+      environment: {
+        ...worker.runChangerEnvironment,
+        STAGE: config.stage,
+        ...sessionTokens.environment,
+        ...liveFeed?.callback,
+      },
       timeout: API_TIMEOUT,
     });
     worker.allowMoves(control);
     sessionTokens.allow(control);
+    liveFeed?.allowHints(control);
     runTable.allow(control, ['Query'], ['OUTBOX', 'TENANT', 'NOTICE']);
     // To resolve a run is to settle its receipts.
     runTable.allow(control, ['PutItem'], ['RECEIPT']);
@@ -151,17 +159,18 @@ export class Api extends Construct {
   }
 
   /** Has the permissions of the functions that act on one run: it handles the same requests. */
-  #bulk({ bundles, httpApi, cursors, runTable, stepQueue, worker }: ApiProps): void {
+  #bulk({ bundles, httpApi, cursors, runTable, stepQueue, worker, liveFeed }: ApiProps): void {
     const bulk = new NodeFunction(this, 'Bulk', {
       bundles,
       entry: 'api/bulk/bulk',
       description: 'Previews and executes actions on many runs',
       schema: BulkEnvironment,
-      environment: { ...worker.runChangerEnvironment, ...cursors.environment },
+      environment: { ...worker.runChangerEnvironment, ...cursors.environment, ...liveFeed?.callback },
       timeout: BULK_TIMEOUT,
     });
     cursors.allow(bulk);
     worker.allowMoves(bulk);
+    liveFeed?.allowHints(bulk);
     allowStarts(bulk, { runTable, stepQueue });
     runTable.allowIndexQuery(bulk, 'byTenant', 'bySubject', 'pendingApprovals');
     runTable.allow(bulk, ['GetItem', 'PutItem'], ['BULK']);

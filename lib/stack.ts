@@ -138,6 +138,7 @@ export class CountersignStack extends Stack {
       evidence,
       queues,
       stepQueue,
+      liveFeed,
     });
     new AccessApi(this, 'AccessApi', { ...shared, httpApi, cursors, liveFeed });
     const { planSecrets } = new DefinitionsApi(this, 'DefinitionsApi', { ...shared, httpApi, cursors, stepQueue });

@@ -84,6 +84,14 @@ const MODULES: readonly CommandModule[] = [
     load: async () => (await import('./configurations.ts')).configurations,
   },
   {
+    names: ['executions start', 'executions list', 'executions show', 'executions events', 'executions rollback'],
+    load: async () => (await import('./executions/executions.ts')).executions,
+  },
+  {
+    names: ['executions approve', 'executions reject'],
+    load: async () => (await import('./executions/decide.ts')).executionsDecide,
+  },
+  {
     names: ['agents list', 'agents show', 'agents drain', 'agents resume', 'agents remove'],
     load: async () => (await import('./agents/agents.ts')).agents,
   },

@@ -31,7 +31,12 @@ export const RedriveEnvironment = z.object({
 /** The secret that signs the tokens of sessions. */
 export const SessionSecretEnvironment = { SESSION_SECRET_ARN: z.string() };
 
-export const ControlEnvironment = RunChangerEnvironment.extend({ STAGE: z.string(), ...SessionSecretEnvironment });
+export const ApprovalsApiEnvironment = RunChangerEnvironment.extend({ CURSOR_SECRET_ARN: z.string() });
+
+/** `LIVE_CALLBACK_URL`: lets agents stop canceled commands at once, if the stage has the live feed. */
+const CancelingEnvironment = RunChangerEnvironment.extend({ LIVE_CALLBACK_URL: z.url().optional() });
+
+export const ControlEnvironment = CancelingEnvironment.extend({ STAGE: z.string(), ...SessionSecretEnvironment });
 
 export const McpEnvironment = ControlEnvironment.extend({
   ISSUERS: Issuers,
@@ -41,9 +46,7 @@ export const McpEnvironment = ControlEnvironment.extend({
   CONSOLE_URL: z.string().optional(),
 });
 
-export const ApprovalsApiEnvironment = RunChangerEnvironment.extend({ CURSOR_SECRET_ARN: z.string() });
-
-export const BulkEnvironment = ApprovalsApiEnvironment;
+export const BulkEnvironment = CancelingEnvironment.extend({ CURSOR_SECRET_ARN: z.string() });
 
 export const ApiEnvironment = z.object({ RUN_TABLE: z.string(), CURSOR_SECRET_ARN: z.string() });
 

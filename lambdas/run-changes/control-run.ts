@@ -1,3 +1,4 @@
+import type { AgentHints } from '../agents/agent-registry.ts';
 import { hashOf } from '../run/canonical-json.ts';
 import { CountersignError } from '../run/errors.ts';
 import { later, leaseTimesOf } from '../run/lease.ts';
@@ -7,6 +8,7 @@ import { type FailedStep, factsOf, type RetryableStep, withoutApproval } from '.
 import { changeRun } from './change-run.ts';
 import type { FollowUp } from './commit-run.ts';
 import { concludeRun } from './conclude-run.ts';
+import { hintAgents } from './hint-agents.ts';
 import { lostAgentIn } from './lost-agent.ts';
 import { recordResume } from './recover-run.ts';
 import type { RunChanger, RunState } from './run-changer.ts';
@@ -34,17 +36,19 @@ export class RunChanged extends CountersignError {
  * Executes a command in one commit. It performs no step: a worker continues the run. With `expectedSeq`, the commit is made
  * directly after this one, or not at all.
  */
-export function controlRun(
-  changer: RunChanger,
+export async function controlRun(
+  changer: RunChanger & { hints?: AgentHints },
   target: { tenant: string; runId: string },
   command: Command,
   actor: string,
   { expectedSeq }: { expectedSeq?: number } = {},
 ): Promise<RunState> {
-  return changeRun(changer, target, (state, draft) => {
+  const changed = await changeRun(changer, target, (state, draft) => {
     if (expectedSeq !== undefined && state.run.seq !== expectedSeq) throw new RunChanged();
     return execute(changer, state, draft, command, actor);
   });
+  if (command.kind === 'cancel' || command.kind === 'rollback') await hintAgents(changer, changed);
+  return changed;
 }
 
 async function execute(

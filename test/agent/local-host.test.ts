@@ -6,7 +6,7 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { enrolAgent } from '../../agent/enrol.ts';
 import { machine, type System } from '../../agent/system.ts';
-import { SYNC_INTERVAL_MS, SYNC_WITHOUT_SOCKET_MS } from '../../lambdas/agents/protocol.ts';
+import { SYNC_INTERVAL_MS, SYNC_WHILE_RUNNING_MS, SYNC_WITHOUT_SOCKET_MS } from '../../lambdas/agents/protocol.ts';
 import { Automation } from '../../lambdas/pipeline/definitions.ts';
 import { DynamoDefinitions } from '../../lambdas/pipeline/dynamo-definitions.ts';
 import { Workflow } from '../../lambdas/workflow/workflow.ts';
@@ -161,14 +161,15 @@ it('a command whose agent is killed is lost, and no process runs it again', asyn
   expect(await ended(next, 'SIGTERM')).toBe(0);
 });
 
-it('an assignment is taken because of the hint, without a poll; with the socket cut, polls take the next one', async () => {
+it('a hint is enough, without polls: for an assignment and for a cancel; with the socket cut, polls take the next one', async () => {
   const pauses: number[] = [];
   // The pause of an agent with a socket ends only if something wakes the agent.
   const withoutPolls: System = {
     ...machine,
     sleep: (ms, until) => {
       pauses.push(ms);
-      return machine.sleep(ms >= SYNC_INTERVAL_MS ? 2 ** 31 - 1 : ms, until);
+      const isPoll = ms === SYNC_INTERVAL_MS || ms === SYNC_WHILE_RUNNING_MS;
+      return machine.sleep(isPoll ? 2 ** 31 - 1 : ms, until);
     },
   };
   const agent = await runAgent(dir, withoutPolls);
@@ -180,7 +181,18 @@ it('an assignment is taken because of the hint, without a poll; with the socket 
   expect([hinted.status, lines(first)]).toEqual(['succeeded', 1]);
   expect(pauses).not.toContain(SYNC_WITHOUT_SOCKET_MS);
 
+  const canceled = join(folder.path, 'canceled');
+  const runId = await approved(`echo run >> ${canceled}; exec sleep 100`);
+  await host.eventually('the command runs', async () => lines(canceled) || undefined);
+  await waits(SYNC_WHILE_RUNNING_MS);
+  pauses.splice(0);
+  await host.command(`/runs/${runId}/cancel`, {});
+  const stopped = await host.waitForRun(runId, finished);
+  expect(stopped.status).toBe('canceled');
+  expect(stopped.steps[0]).toMatchObject({ error: { code: 'COMMAND_CANCELED' } });
+
   await waits(SYNC_INTERVAL_MS);
+  pauses.splice(0);
   proxy.cut();
   await waits(SYNC_WITHOUT_SOCKET_MS);
   const second = join(folder.path, 'polled');

@@ -14,6 +14,8 @@ const WILDCARDS: Record<string, RegExp> = {
   PolicyApiPoliciesRole: /^s3:PutObject$/,
   ApiRunsRole: /^s3:GetObject$/,
   ConsoleDeployRole: /^s3:(Put|Delete)Object$/,
+  ApiBulkRole: /^execute-api:ManageConnections$/,
+  ApiControlRole: /^execute-api:ManageConnections$/,
   LiveFeedConnectionsRole: /^execute-api:ManageConnections$/,
   LiveFeedFanOutRole: /^(execute-api:ManageConnections|dynamodb:ListStreams)$/,
   WorkerStepRole: /^execute-api:ManageConnections$/,
@@ -198,7 +200,10 @@ describe.each(STAGES)('in stage %s', (stage) => {
     ['secretsmanager:UpdateSecretVersionStage', ['TenantSetupCredentialsRole']],
     // Nobody but operators can create owners: no function may invoke the bootstrap function.
     ['lambda:InvokeFunction', ['ApprovalFlowMachineRole', 'HttpApiInvokeRole', 'TenantSetupApiRole']],
-    ['execute-api:ManageConnections', ['LiveFeedConnectionsRole', 'LiveFeedFanOutRole', 'WorkerStepRole']],
+    [
+      'execute-api:ManageConnections',
+      ['ApiBulkRole', 'ApiControlRole', 'LiveFeedConnectionsRole', 'LiveFeedFanOutRole', 'WorkerStepRole'],
+    ],
     ['dynamodb:GetRecords', ['LiveFeedFanOutRole']],
     // It would move every tenant's messages.
     ['sqs:StartMessageMoveTask', []],

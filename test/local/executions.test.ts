@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { onTerminal } from '../cli/command-line.ts';
 import { ask, enrolledAgent, publishCommand, type StoryAgent } from './agent-story.ts';
 import { eventually } from './eventually.ts';
 import { ACME_KEY, type Answer, APPROVER_KEY, GLOBEX_KEY } from './host-client.ts';
@@ -126,6 +127,48 @@ it('a rollback from a step on undoes that write and later ones, and no earlier o
   await agent.complete(undo, 0);
   expect((await host.waitForRun(rollback)).status).toBe('succeeded');
   expect((await agent.sync()).assignments).toEqual([]);
+});
+
+it('the command line shows, decides, follows and rolls back executions', async () => {
+  const cli = async (...args: string[]) => {
+    const { exitCode, stdout, stderr } = await onTerminal(120, ['executions', ...args, '--url', host.url]);
+    return { exitCode, stdout, stderr };
+  };
+  const json = async <Body>(...args: string[]) => JSON.parse((await cli(...args, '--json')).stdout) as Body;
+  const options = ['--runbook', 'two', '--mode', 'per_step', '--environment-profile', 'dev-flex'];
+  const { session_id: id } = await json<{ session_id: string }>('start', 'INC0004', ...options);
+  await waitFor(id, ({ state }) => state === 'waiting_for_approval');
+  const page = await cli('show', id.slice(0, 14));
+  expect(page.stdout).toMatch(/waiting_for_approval[\s\S]*INC0004[\s\S]*1 +one +agent\.command +awaiting_approval/);
+  expect(page.stderr).toContain('executions approve|reject');
+
+  expect((await cli('approve', id, '--step', '2', '--yes', '--key', APPROVER_KEY)).stderr).toContain('step 2 of');
+  expect((await cli('reject', id, '--yes', '--key', APPROVER_KEY)).stderr).toContain('--notes is required');
+  for (const output of ['one', 'two']) {
+    await waitFor(id, ({ approvals }) => approvals.some(({ state }) => state === 'pending' || state === 'notified'));
+    const approved = await cli('approve', id, '--yes', '--key', APPROVER_KEY);
+    expect([approved.exitCode, approved.stdout]).toEqual([0, expect.stringMatching(/step \d: approved/)]);
+    const statement = await agent.take();
+    await agent.print(statement, 0, `${output}\n`);
+    await agent.complete(statement, 1);
+  }
+  await waitFor(id, ({ state }) => state === 'completed');
+
+  const { executions, nextCursor } = await json<{ executions: object[]; nextCursor: string }>('list', '--limit', '1');
+  expect(executions).toMatchObject([{ session_id: id, state: 'completed', ticket_id: 'INC0004', runbook_id: 'two@1' }]);
+  const others = await json<{ executions: { session_id: string }[] }>('list', '--all', '--cursor', nextCursor);
+  expect(others.executions.length).toBeGreaterThanOrEqual(3);
+  expect(others.executions.map(({ session_id }) => session_id)).not.toContain(id);
+  const part = await json<{ events: unknown[]; more: boolean; next: number }>('events', id, '--limit', '1');
+  expect(part.more).toBe(true);
+  const all = (await cli('events', id, '--all')).stdout.trim().split('\n');
+  expect(all[0]).toContain('session.created');
+  expect(all.at(-1)).toContain('session.completed');
+
+  await eventually('its evidence', async () => (await host.waitForRun(id)).evidence ?? undefined);
+  const back = await cli('rollback', id, '--step', '2', '--reason', 'worse than before');
+  expect(back.stdout).toMatch(new RegExp(`^run_[0-9a-f]+ undoes the writes of ${id}`));
+  await agent.complete(await agent.take(), 0);
 });
 
 it('what cannot be run as requested is refused, with what to do', async () => {

@@ -260,6 +260,7 @@ async function commandsOfAgents(): Promise<void> {
   await host.waitForRun(runId);
   await watcher.has('session.completed');
   expect(socket.messages).toContainEqual({ type: 'sync' });
+  await stoppedCommands(agent);
   for (const each of [watcher, socket]) each.close();
   await removedWatcher(runId);
   await host.fault({ function: 'AgentApiWork', service: 's3', operation: 'PutObject', times: 'always', kind: 'error' });
@@ -287,6 +288,24 @@ async function commandsOfAgents(): Promise<void> {
   await agent.sync();
   await ask(host, 'POST', '/agents/one/resume');
   await ask(host, 'DELETE', '/agents/one');
+}
+
+/** Its agent, whose socket is open, is told at once: by the one who cancels a run, and by the one who cancels many. */
+async function stoppedCommands(agent: StoryAgent): Promise<void> {
+  const bulk = async (body: object) => as(ACME_KEY, 'POST', '/runs/bulk', body);
+  const cancelOne = (runId: string) => ask(host, 'POST', `/runs/${runId}/cancel`, { body: { reason: 'not now' } });
+  const cancelMany = async () => {
+    const { token } = await bulk({ action: 'cancel', filter: { workflow: 'uptime', status: 'running' }, options: {} });
+    await bulk({ token });
+  };
+  for (const cancel of [cancelOne, cancelMany]) {
+    const runId = await startCommand(host);
+    const statement = await agent.take();
+    await cancel(runId);
+    expect((await agent.sync([statement])).cancels).toMatchObject([{ assignment_id: statement.assignment_id }]);
+    await agent.complete(statement, 0);
+    await host.waitForRun(runId);
+  }
 }
 
 /** A person who is removed while a connection is open cannot subscribe, and the connection is forgotten. */

@@ -71,7 +71,7 @@ async function decide(call: Call, verb: Verb): Promise<ExitCode> {
     printApproval(approval, call.terminal);
     if ('fields' in body) printEdit(call, approval, body.fields);
   }
-  if (isOpen(approval) && !(await isConfirmed(call, verb))) {
+  if (isOpen(approval) && !(await confirmed(call, verb))) {
     call.terminal.note('canceled; no decision was made');
     return EXIT.failed;
   }
@@ -127,7 +127,7 @@ function printEdit({ terminal }: Call, { action, names }: ShownApproval, fields:
   }
 }
 
-async function isConfirmed(call: Call, verb: Verb): Promise<boolean> {
+export async function confirmed(call: Call, verb: Verb): Promise<boolean> {
   if (call.isSet('yes')) return true;
   const answer = call.json ? undefined : await call.terminal.ask(`\n${verb}? y/N `);
   if (answer === undefined)

@@ -19,7 +19,9 @@ export async function findApproval(api: Api, reference: string): Promise<ShownAp
   }
   const { approvals } = await api.call('GET /api/v1/approvals', { query: { limit: PENDING_MAX } });
   const waiting = approvals.filter(({ approvalId }) => matches(approvalId, digits, which));
-  return theOnly(waiting) ?? ofRun(api, digits, which);
+  const { approvalId } = theOnly(waiting) ?? (await ofRun(api, digits, which));
+  // Lists do not say what is needed to decide.
+  return api.call('GET /api/v1/approvals/{id}', { params: { id: approvalId } });
 }
 
 async function ofRun(api: Api, digits: string, which: string | undefined): Promise<ShownApproval> {

@@ -2,6 +2,7 @@ import { readEnvironment } from '../../entry/environment.ts';
 import { httpHandler } from '../../entry/http.ts';
 import { stageSecret } from '../../entry/secrets-stage-secret.ts';
 import { systemIds } from '../../entry/system.ts';
+import { wireHints } from '../../live/hints.wiring.ts';
 import { DynamoNoticeStore } from '../../notify/dynamo-notice-store.ts';
 import { wireRunChanger } from '../../run-changes/run-changer.wiring.ts';
 import { ControlEnvironment } from '../environment.ts';
@@ -12,6 +13,7 @@ const changer = wireRunChanger(environment);
 const ports = {
   ...changer,
   ids: systemIds,
+  hints: wireHints(environment, changer.dynamo),
   sessionSecret: stageSecret(environment.SESSION_SECRET_ARN),
   notices: new DynamoNoticeStore(changer.dynamo, environment.RUN_TABLE),
 };

@@ -1,3 +1,4 @@
+import type { AgentHints } from '../../agents/agent-registry.ts';
 import { didYouMean } from '../../entry/did-you-mean.ts';
 import type { Ids } from '../../entry/ports.ts';
 import type { Definitions } from '../../pipeline/definitions.ts';
@@ -25,6 +26,7 @@ import { type Subscriptions, subscriptionHandlers } from './subscriptions.ts';
 export interface ControlPorts extends SessionPorts, Subscriptions {
   definitions: RunChanger['definitions'] & Pick<Definitions, 'people'>;
   ids: Ids;
+  hints?: AgentHints;
 }
 
 const routes = {
