@@ -290,7 +290,7 @@ async function commandsOfAgents(): Promise<void> {
   await ask(host, 'DELETE', '/agents/one');
 }
 
-/** Its agent, whose socket is open, is told at once: by the one who cancels a run, and by the one who cancels many. */
+/** Its agent, whose socket is open, gets a hint at once: from a cancel of one run, and from a cancel of many. */
 async function stoppedCommands(agent: StoryAgent): Promise<void> {
   const bulk = async (body: object) => as(ACME_KEY, 'POST', '/runs/bulk', body);
   const cancelOne = (runId: string) => ask(host, 'POST', `/runs/${runId}/cancel`, { body: { reason: 'not now' } });

@@ -10,7 +10,7 @@ type Profile = ResponseFrom<'GET /api/v1/profiles/{name}'>;
 type ProfileName = Profile['name'];
 type Lists = NonNullable<RequestFor<'PUT /api/v1/profiles/{name}'>['body']>;
 
-const PROFILE_NAMES: readonly ProfileName[] = ['prod-critical', 'prod-standard', 'staging-standard', 'dev-flex'];
+export const PROFILE_NAMES: readonly ProfileName[] = ['prod-critical', 'prod-standard', 'staging-standard', 'dev-flex'];
 
 export const agentProfiles: readonly Command[] = [
   {

@@ -1,9 +1,9 @@
 import type { ResponseFrom } from '../../../client/api-client.ts';
-import { PROFILE_NAMES } from '../../../lambdas/agents/protocol.ts';
 import { SESSION_STATE } from '../../../lambdas/run/session-state.ts';
 import { VALIDATION_MODES } from '../../../lambdas/run/validation-mode.ts';
 import { table } from '../../terminal/table.ts';
 import { printable } from '../../terminal/terminal.ts';
+import { PROFILE_NAMES } from '../agents/profiles.ts';
 import type { Call, Command } from '../command.ts';
 import { EXIT, type ExitCode, UsageError } from '../failure.ts';
 import { limitOf, noteMore, pagingOptions, readPages } from '../paging.ts';
