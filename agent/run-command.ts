@@ -1,4 +1,3 @@
-import { accessSync, constants } from 'node:fs';
 import type { AssignmentStatement } from '../lambdas/agents/protocol.ts';
 import type { AgentLog } from './agent-log.ts';
 import { type AgentConfig, profileConfig, secretFiles } from './config.ts';
@@ -16,7 +15,7 @@ import {
   endedByFilter,
   startCommand,
 } from './sandbox/command-process.ts';
-import type { CommandUser } from './sandbox/command-user.ts';
+import { type CommandUser, notExecutable } from './sandbox/command-user.ts';
 import { FIRST_OWN_DESCRIPTOR, sandboxedCommand } from './sandbox/sandboxed-command.ts';
 import type { ServerClock } from './server-clock.ts';
 import type { System } from './system.ts';
@@ -147,12 +146,7 @@ export class AssignedCommand {
     if (this.#stop) return this.#stop.reason;
     if (clock.now() >= Date.parse(start_before)) return `it had to start before ${start_before}`;
     if (clock.now() >= this.#leaseUntil - LEASE_MARGIN_MS) return 'its lease ended before it could start';
-    try {
-      accessSync(command.executable, constants.X_OK);
-      return undefined;
-    } catch {
-      return `${command.executable} is not an executable file on this host`;
-    }
+    return notExecutable(command.executable, this.#ports.user);
   }
 
   #sandboxed({ inputs }: HeldCredentials) {

@@ -41,7 +41,7 @@ export function startCommand(
     cwd: '/',
     env: environment,
     detached: true,
-    ...user,
+    ...(user && { uid: user.uid, gid: user.gid }),
     stdio: ['ignore', 'pipe', 'pipe', ...descriptors.map(() => 'pipe' as const)],
   });
   const status = new StatusReader();

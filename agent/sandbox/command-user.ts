@@ -1,8 +1,10 @@
 import { execFileSync, spawnSync } from 'node:child_process';
+import { accessSync, constants } from 'node:fs';
 import { AgentError } from '../agent-error.ts';
 
 /** Who runs commands, if it is not the user of the agent. */
 export interface CommandUser {
+  name: string;
   uid: number;
   gid: number;
 }
@@ -22,7 +24,7 @@ export function commandUser(name: string | undefined, own = process.getuid?.()):
     throw new AgentError(`user: only an agent that runs as root can run commands as ${name}; remove it`);
   }
   const chosen = name ?? DEFAULT_COMMAND_USER;
-  const user = { uid: idOf('-u', chosen), gid: idOf('-g', chosen) };
+  const user = { name: chosen, uid: idOf('-u', chosen), gid: idOf('-g', chosen) };
   if (user.uid !== ROOT) return user;
   throw new AgentError('user: commands do not run as root, because the kernel does not limit it; name another user');
 }
@@ -35,12 +37,28 @@ function idOf(option: '-u' | '-g', name: string): number {
   }
 }
 
+/** Why a command cannot be run by its user, and what to do. */
+export function notExecutable(path: string, user: CommandUser | undefined): string | undefined {
+  try {
+    accessSync(path, constants.X_OK);
+  } catch {
+    return `${path} is not an executable file on this host`;
+  }
+  if (user === undefined) return undefined;
+  const { name, uid, gid } = user;
+  const { status } = spawnSync('/bin/sh', ['-c', '[ -x "$1" ]', 'sh', path], { uid, gid, cwd: '/' });
+  // Any other status says nothing about the file.
+  if (status !== 1) return undefined;
+  return `${name} may not execute ${path}, and an agent of root runs commands as ${name}; run the agent as another user, name one who may execute it in agent.yaml (user: …), or let everybody enter its folders and execute it (chmod o+rx)`;
+}
+
 const PRINT_FOUND = 'for path; do if [ -e "$path" ]; then printf "%s\\0" "$path"; fi; done';
 
 /** Those of the paths that the user can reach. Only the kernel knows: owners, modes and access lists decide. */
 export function reachable(paths: readonly string[], user: CommandUser | undefined): string[] {
   if (user === undefined || paths.length === 0) return [...paths];
-  const { stdout, status } = spawnSync('/bin/sh', ['-c', PRINT_FOUND, 'sh', ...paths], { ...user, cwd: '/' });
+  const { uid, gid } = user;
+  const { stdout, status } = spawnSync('/bin/sh', ['-c', PRINT_FOUND, 'sh', ...paths], { uid, gid, cwd: '/' });
   // All of them then: a path that cannot be hidden lets the sandbox fail, and shows nothing.
   return status === 0 ? stdout.toString('utf8').split('\0').filter(Boolean) : [...paths];
 }

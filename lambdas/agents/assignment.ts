@@ -33,6 +33,8 @@ export interface Assignment {
   idempotencyKey: string;
   environment: CommandEnvironment;
   profile: ProfileName;
+  /** The ids of the credentials that the command may get. A result can name no others. */
+  credentials: string[];
   /** The DSSE envelope with the signed `AssignmentStatement`, and the SHA-256 of its payload. */
   envelope: unknown;
   statementHash: string;

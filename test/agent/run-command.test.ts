@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, expect, it } from 'vitest';
 import { logTo } from '../../agent/agent-log.ts';
@@ -75,6 +75,24 @@ it('a command that is ended while its credentials are fetched does not start', a
   expect(existsSync(mark)).toBe(false);
   expect(journal.unfinished()).toEqual([]);
 });
+
+it.runIf(process.getuid?.() === 0)(
+  'a command that the user of commands cannot reach does not start, and the report says what to do',
+  async () => {
+    const closed = mkdtempSync(join(visible, 'closed-'));
+    const executable = join(closed, 'script');
+    writeFileSync(executable, '#!/bin/sh\necho ran\n', { mode: 0o755 });
+    const report = await commandOf({ command: { executable, args: [] } }).run();
+    expect(report).toMatchObject({
+      status: 'never_started',
+      reason: expect.stringMatching(/^nobody may not execute .*; run the agent as another user, .*agent\.yaml/),
+    });
+    chmodSync(visible, 0o755);
+    chmodSync(closed, 0o755);
+    expect(await commandOf({ command: { executable, args: [] } }).run()).toMatchObject({ status: 'succeeded' });
+    expect(printed).toContain('ran');
+  },
+);
 
 it.runIf(bubblewrapPath())(
   'a command in a sandbox cannot read the file with which the agent logs in to Vault',

@@ -20,7 +20,7 @@ export const offered = (tenant: string, agentId: string, differing: Partial<Assi
     schemaVersion: ASSIGNMENT_SCHEMA_VERSION,
     ...{ tenant, agentId, agentName: agentId, assignmentId: assignmentIdOf(place), stepId: 'restart' },
     ...{ status: 'offered', revision: 1, idempotencyKey: 'agent:key', environment: 'dev', profile: 'dev-flex' },
-    ...{ envelope: { payload: 'e30=' }, statementHash: 'abc', offeredAt: AT, acknowledgeBy: UNTIL },
+    ...{ credentials: [], envelope: { payload: 'e30=' }, statementHash: 'abc', offeredAt: AT, acknowledgeBy: UNTIL },
     ...place,
   };
 };

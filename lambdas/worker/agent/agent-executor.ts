@@ -99,6 +99,7 @@ async function newAssignment(
     idempotencyKey: receipt.key,
     environment: command.environment,
     profile: command.profile,
+    credentials: [...command.credentials],
     ...{ envelope, statementHash },
     offeredAt: at,
     acknowledgeBy: step.lease.expiresAt,

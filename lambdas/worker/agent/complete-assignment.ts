@@ -18,18 +18,7 @@ import { recordLateResult } from './record-late-result.ts';
 export const completeAssignment: CompleteAssignment<AgentPorts> = async (ports, caller, request) => {
   const assignment = await assignmentOf(ports, caller, request);
   const { tenant, runId, stepIndex, leaseVersion, assignmentId } = assignment;
-  if (assignment.idempotencyKey !== request.idempotency_key) {
-    throw new CountersignError(
-      'IDEMPOTENCY_CONFLICT',
-      `the result of ${assignmentId} names another idempotency key than its assignment`,
-    );
-  }
-  if (assignment.profile !== request.sandbox_profile) {
-    throw new CountersignError(
-      'INPUT_INVALID',
-      `${assignmentId} was assigned with the profile ${assignment.profile}, and its result says ${request.sandbox_profile}`,
-    );
-  }
+  assertBelongsTogether(assignment, request);
   if (request.status === 'unknown') return reportLost(ports, caller, assignment);
   const result = resultOf({ ...request, status: request.status });
   // A command that nobody confirmed must not have run: its result settles nothing.
@@ -46,6 +35,32 @@ export const completeAssignment: CompleteAssignment<AgentPorts> = async (ports, 
   }
   return { result: await recordLateResult(ports, assignment, result) };
 };
+
+/** The result becomes evidence, so it cannot claim what was not assigned. */
+function assertBelongsTogether(
+  { assignmentId, idempotencyKey, profile, credentials }: Assignment,
+  { idempotency_key, sandbox_profile, credentials_used }: z.infer<typeof CompleteRequest>,
+): void {
+  if (idempotencyKey !== idempotency_key) {
+    throw new CountersignError(
+      'IDEMPOTENCY_CONFLICT',
+      `the result of ${assignmentId} names another idempotency key than its assignment`,
+    );
+  }
+  if (profile !== sandbox_profile) {
+    throw new CountersignError(
+      'INPUT_INVALID',
+      `${assignmentId} was assigned with the profile ${profile}, and its result says ${sandbox_profile}`,
+    );
+  }
+  const wrong = credentials_used.find(({ id }) => !credentials.includes(id));
+  if (wrong) {
+    throw new CountersignError(
+      'INPUT_INVALID',
+      `the result of ${assignmentId} names the credential ${wrong.id}, which was not assigned`,
+    );
+  }
+}
 
 /** The agent was restarted while the command ran. That is the end of the lease, known before its time. */
 async function reportLost(

@@ -441,6 +441,29 @@ describe('a result', () => {
     await expect(one.complete(other)).rejects.toMatchObject({ code: 'IDEMPOTENCY_CONFLICT' });
     expect(await one.complete(statement)).toEqual({ result: 'accepted' });
   });
+
+  it('with another profile, or with a credential that was not assigned, is refused', async () => {
+    await shop.start(workflow(`${DEV}, credentials: [db-primary]`));
+    const statement = await one.take();
+    await expect(one.complete(statement, { sandbox_profile: 'prod-critical' })).rejects.toMatchObject({
+      code: 'INPUT_INVALID',
+    });
+    const used = {
+      id: 'db-root',
+      source: 'vault' as const,
+      audit_id: null,
+      ttl_seconds: 1,
+      revoked: true,
+      fetch_ms: 1,
+    };
+    await expect(one.complete(statement, { credentials_used: [used] })).rejects.toMatchObject({
+      code: 'INPUT_INVALID',
+      message: expect.stringContaining('db-root, which was not assigned'),
+    });
+    expect(await one.complete(statement, { credentials_used: [{ ...used, id: 'db-primary' }] })).toEqual({
+      result: 'accepted',
+    });
+  });
 });
 
 describe('a person who cancels', () => {
