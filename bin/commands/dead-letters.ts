@@ -1,4 +1,5 @@
 import type { ResponseFrom } from '../../client/api-client.ts';
+import { groupedBy } from '../../lambdas/run/grouped-by.ts';
 import { type Cell, type Column, table } from '../terminal/table.ts';
 import { printable, type Terminal } from '../terminal/terminal.ts';
 import { age } from '../terminal/times.ts';
@@ -109,7 +110,7 @@ function everyLetter(letters: readonly Letter[], terminal: Terminal): string[] {
 
 /** A message that fails is sent again, so a run can have many dead letters of one kind. Without a run, one row for each. */
 function byRun(letters: readonly Letter[], terminal: Terminal): string[] {
-  const groups = Map.groupBy(letters, ({ id, queue, kind, run }) => `${queue} ${kind} ${run?.runId ?? id}`);
+  const groups = groupedBy(letters, ({ id, queue, kind, run }) => `${queue} ${kind} ${run?.runId ?? id}`);
   const rows = [...groups.values()].map((group): Cell[] => {
     const [{ id = '', queue = '', kind = null, run = null } = {}] = group;
     const oldest = group.map(({ sentAt }) => sentAt).sort()[0] ?? '';

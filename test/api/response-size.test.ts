@@ -50,6 +50,7 @@ const NOT_PAGED: Record<string, string> = {
   listWebhookSecrets: 'one entry for each source, without the secrets',
   listProfiles: 'four profiles, each with at most 1,000 patterns',
   listDeadLetters: 'the messages that one request receives from SQS',
+  listSubscriptions: 'at most 50 destinations are notified of a run',
 };
 /** Ten runs for each request, of which only decisions that differ are returned. */
 const REPLAY = 'lambdas/api/policies/policies.ts';

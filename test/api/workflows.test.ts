@@ -382,7 +382,7 @@ describe('publishing a command', () => {
     await expect(ask(PUBLISH, { body: RESTART('args: [], environment: dev', 'agent.rollback') })).rejects.toMatchObject(
       {
         ...{ status: 422, code: 'WORKFLOW_INVALID' },
-        message: 'line 3: steps.0.tool: unknown tool "agent.rollback"; tools: agent.command',
+        message: 'line 3: steps.0.tool: unknown tool "agent.rollback"; tools: agent.command, agent.session',
       },
     );
   });

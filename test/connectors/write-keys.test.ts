@@ -156,13 +156,19 @@ const KEYS: [tool: string, input: object, key: string, fields: string][] = [
   ],
 ];
 
-/** A command names where it runs: it has no connection, and so no instance. */
+/** A command and a session name where they run, not an instance of a connection. */
 const KEYS_WITHOUT_INSTANCE: typeof KEYS = [
   [
     'agent.command',
     { command: '/usr/bin/systemctl', args: ['restart', 'db'], environment: 'staging', segment: 'vpc-a' },
     'agent:command:staging:vpc-a:/usr/bin/systemctl',
     '{"args":["restart","db"],"command":"/usr/bin/systemctl","environment":"staging","profile":"staging-standard","segment":"vpc-a","timeoutSeconds":60}',
+  ],
+  [
+    'agent.session',
+    { configuration: 'reviewer', prompt: 'Look', maxActions: 5 },
+    'agent:session:reviewer',
+    '{"actions":[],"configuration":"reviewer","maxActions":5,"prompt":"Look","timeoutSeconds":3600,"url":""}',
   ],
 ];
 

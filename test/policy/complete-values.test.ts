@@ -91,6 +91,14 @@ const INPUTS: Readonly<Record<string, readonly Record<string, unknown>[]>> = {
       rollback: { command: '/usr/bin/HIDDEN6', args: ['HIDDEN7'] },
     },
   ],
+  'agent.session': [
+    {
+      configuration: 'hidden',
+      prompt: PADDED,
+      context: { a: [{ b: `HIDDEN2${PADDED}` }] },
+      actions: [{ tool: 'github.labels.add', with: { repo: 'HIDDEN3' } }],
+    },
+  ],
   'model.invoke': [{ prompt: PADDED, system: `HIDDEN2${PADDED}`, input: { a: [{ b: `HIDDEN3${PADDED}` }] } }],
 };
 

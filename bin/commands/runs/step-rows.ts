@@ -1,4 +1,5 @@
 import type { CommitEvent } from '../../../lambdas/run/events/events.ts';
+import { groupedBy } from '../../../lambdas/run/grouped-by.ts';
 import type { ShownStep } from '../../client/api-client.ts';
 
 /** A row of the table of steps. The steps of a loop or a call are below it, one level deeper. */
@@ -44,7 +45,7 @@ class StepTree {
 
   constructor(steps: readonly ShownStep[]) {
     this.#byId = new Map(steps.map((step) => [step.id, step]));
-    this.#children = Map.groupBy(steps, (step) => this.parentOf(step));
+    this.#children = groupedBy(steps, (step) => this.parentOf(step));
   }
 
   /** The step for the list of a loop, or for the inputs of a call. */

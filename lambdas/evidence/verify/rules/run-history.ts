@@ -1,4 +1,5 @@
 import type { RecordedEvent } from '../../../run/events/replay-state.ts';
+import { groupedBy } from '../../../run/grouped-by.ts';
 import type { EvidenceDocument } from '../../bundle/document.ts';
 import type { EvidenceStep } from '../../bundle/step-entry.ts';
 import { ApprovalHistories, type ApprovalHistory } from './approval-history.ts';
@@ -83,7 +84,7 @@ export function runHistory(document: EvidenceDocument): RunHistory {
   }
   return {
     ...{ document, events, attempts, approvals: approvals.all, coveredDecisions },
-    ofWrite: Map.groupBy(
+    ofWrite: groupedBy(
       events.filter(({ event }) => typeof event.receiptKey === 'string'),
       ({ event }) => text(event.receiptKey),
     ),

@@ -1,3 +1,4 @@
+import { groupedBy } from '../../../run/grouped-by.ts';
 import { attemptsWith } from './call-rules.ts';
 import { isUndo, lastBefore, text, undoneBy } from './event-fields.ts';
 import type { Rule } from './rule.ts';
@@ -13,7 +14,7 @@ export const UNDO_RULES: readonly Rule[] = [
     check: (history) => {
       const { rollbackOf } = history.document.run;
       const named = new Set(rollbackOf?.steps);
-      const byIndex = Map.groupBy(history.attempts, ({ index }) => index);
+      const byIndex = groupedBy(history.attempts, ({ index }) => index);
       return attemptsWith(history, (attempt) => {
         if (!isUndo(attempt.index)) return undefined;
         if (!rollbackOf) return whyNotUndoable(history, attempt, byIndex.get(undoneBy(attempt.index)) ?? []);
