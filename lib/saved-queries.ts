@@ -18,40 +18,39 @@ export class SavedQueries extends Construct {
     save(
       'Everything about one run',
       new QueryString({
-        fields: ['@timestamp', 'level', 'message', 'stepId', 'status', 'error.name', '@message'],
-        filterStatements: ["runId = 'put the id of the run here'"],
+        fields: ['@timestamp', 'level', 'event_type', 'message', 'step', 'status', 'error_code', '@message'],
+        filterStatements: ["session_id = 'put the id of the run here' or runId = 'put the id of the run here'"],
         sort: '@timestamp asc',
         limit: 1000,
       }),
     );
     save(
-      'Errors by code',
+      'Failures by code',
       new QueryString({
         filterStatements: ["level = 'ERROR'"],
-        statsStatements: ['count(*) as errors by error.name, message'],
+        statsStatements: ['count(*) as errors by coalesce(error_code, error.name, message) as code'],
         sort: 'errors desc',
         limit: 50,
       }),
     );
     save(
-      'Errors by tenant',
+      'Failures by tenant',
       new QueryString({
         filterStatements: ["level = 'ERROR'"],
-        statsStatements: ['count(*) as errors by tenant'],
+        statsStatements: ['count(*) as errors by coalesce(tenant_id, tenant) as of_tenant'],
         sort: 'errors desc',
         limit: 50,
       }),
     );
     save(
-      'Slow and failed invocations',
+      'Slow attempts by connector',
       new QueryString({
-        fields: ['@timestamp', '@log', 'record.metrics.durationMs', 'record.status'],
-        filterStatements: [
-          "type = 'platform.report'",
-          "record.metrics.durationMs > 3000 or record.status != 'success'",
+        filterStatements: ['ispresent(connector) and ispresent(duration_ms)'],
+        statsStatements: [
+          'count(*) as attempts, pct(duration_ms, 50) as p50, pct(duration_ms, 95) as p95 by connector, tool',
         ],
-        sort: 'record.metrics.durationMs desc',
-        limit: 100,
+        sort: 'p95 desc',
+        limit: 50,
       }),
     );
   }

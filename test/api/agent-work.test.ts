@@ -18,7 +18,7 @@ import { type Sent, SignedAgent } from './signed-agent.ts';
 const WORKFLOW = `
 name: restart
 steps:
-  - { id: restart, tool: agent.command, with: { command: ${RESTART}, args: [restart, web], environment: dev } }
+  - { id: restart, tool: agent.command, with: { command: ${RESTART}, args: [restart, web], environment: dev, credentials: [db] } }
 `;
 const MINUTE_MS = 60_000;
 

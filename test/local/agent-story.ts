@@ -28,7 +28,8 @@ export async function ask<Body>(host: TestHost, method: string, path: string, se
 
 /** Publishes the workflow that the agents of these tests run. */
 export async function publishCommand(host: TestHost): Promise<void> {
-  const step = '{id: restart, tool: agent.command, with: {command: /usr/bin/uptime, args: [], environment: dev}}';
+  const step =
+    '{id: restart, tool: agent.command, with: {command: /usr/bin/uptime, args: [], environment: dev, credentials: [db]}}';
   const body = `name: uptime\nsteps:\n  - ${step}\n`;
   await ask(host, 'POST', '/workflows', { body, headers: { 'content-type': 'application/yaml' } });
   const files = {

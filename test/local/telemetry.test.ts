@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { METRICS, type MetricDefinition, OTHER } from '../../lambdas/telemetry/metrics.ts';
 import type { MetricTotal } from '../../local/lambda/metrics.ts';
+import { readAssembly } from '../../local/template/synthesize.ts';
 import { enrolledAgent, publishCommand, startCommand } from './agent-story.ts';
 import { publish } from './definitions.ts';
 import { incident, incidentInserted, issueOpened } from './deliveries.ts';
@@ -163,4 +164,23 @@ it('levels: failures are errors, retries and overdue approvals are warnings, eve
   expect(levelsOf('webhook.refused')).toEqual(['WARN']);
   expect(levelsOf('step.succeeded')).toEqual(['INFO']);
   expect(levelsOf('step.output')).toEqual([]);
+});
+
+const WORDS_OF_QUERIES = /^(fields|filter|stats|sort|limit|by|as|asc|desc|and|or|count|pct|coalesce|ispresent)$/;
+/** Only lines about defects have them: `log.error(…, { tenant, runId, error })`. */
+const OF_OTHER_LINES = ['runId', 'tenant', 'error.name', 'message'];
+
+it('the saved queries use fields that the log has', () => {
+  const { Resources = {} } = readAssembly(inject('assemblies').local).template;
+  const strings = Object.values(Resources).flatMap(({ Type, Properties }) =>
+    Type === 'AWS::Logs::QueryDefinition' ? [String(Properties?.QueryString)] : [],
+  );
+  expect(strings).toHaveLength(4);
+  const logged = new Set(linesOf('').flatMap(Object.keys));
+  for (const query of strings) {
+    const names = [...query.matchAll(/ as (\w+)/g)].map(([, name]) => name);
+    const words = query.replaceAll(/'[^']*'/g, '').match(/@?[a-zA-Z_][\w.]*/g) ?? [];
+    const used = words.filter((word) => !WORDS_OF_QUERIES.test(word) && !word.startsWith('@') && !names.includes(word));
+    expect(used.filter((field) => !logged.has(field) && !OF_OTHER_LINES.includes(field))).toEqual([]);
+  }
 });

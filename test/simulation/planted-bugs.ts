@@ -324,7 +324,11 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     name: 'a step is performed although its commit lost',
     edits: [
-      { file: COMMIT, find: "if (result.outcome !== 'committed') {", replace: "if (result.outcome === 'no_slot') {" },
+      {
+        file: COMMIT,
+        find: "if (result.outcome !== 'committed') {\n      // `lost`",
+        replace: "if (result.outcome === 'no_slot') {\n      // `lost`",
+      },
     ],
     violates: [
       NO_INTENT,
