@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, expect, it } from 'vitest';
 import { logTo } from '../../agent/agent-log.ts';
@@ -13,13 +13,12 @@ import type { AssignmentStatement, OutputChunk } from '../../lambdas/agents/prot
 import { temporaryFolder } from '../local/cloud/wire.ts';
 import { openWorld, type World } from '../local/simulators/world.ts';
 import { FakeRuntime } from './fake-runtime.ts';
+import { visibleFolder } from './visible-folder.ts';
 
 const folder = temporaryFolder();
 afterAll(() => folder.remove());
 /** Where commands could see it: the folders for temporary files are new ones in a sandbox. */
-const BUILD = join(import.meta.dirname, '..', '..', '.build');
-mkdirSync(BUILD, { recursive: true });
-const visible = mkdtempSync(join(BUILD, 'run-command-'));
+const visible = visibleFolder('run-command');
 afterAll(() => rmSync(visible, { recursive: true, force: true }));
 const secretIdFile = join(visible, 'secret-id');
 writeFileSync(secretIdFile, 'local-secret-id', { mode: 0o600 });

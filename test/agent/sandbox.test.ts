@@ -1,14 +1,4 @@
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type CommandEnd, endedByFilter, startCommand } from '../../agent/sandbox/command-process.ts';
@@ -19,11 +9,10 @@ import { probeProfiles } from '../../agent/sandbox/probe.ts';
 import { bubblewrapPath, type SandboxOptions, sandboxedCommand } from '../../agent/sandbox/sandboxed-command.ts';
 import { seccompProgram } from '../../agent/sandbox/seccomp.ts';
 import type { ProfileName } from '../../lambdas/agents/protocol.ts';
+import { visibleFolder } from './visible-folder.ts';
 
 /** Where commands can see it: the folders for temporary files are new ones in a sandbox. */
-const BUILD = join(import.meta.dirname, '..', '..', '.build');
-mkdirSync(BUILD, { recursive: true });
-const folder = mkdtempSync(join(BUILD, 'sandbox-'));
+const folder = visibleFolder('sandbox');
 const agentFolder = join(folder, 'agent');
 const writable = join(folder, 'writable');
 beforeAll(() => {
