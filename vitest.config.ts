@@ -31,5 +31,6 @@ export default defineConfig({
     // The local end-to-end tests start the whole system, and a busy machine may stall: these limits only end what hangs.
     hookTimeout: 300_000,
     testTimeout: 300_000,
+    expect: { poll: { timeout: 240_000 } },
   },
 });

@@ -11,11 +11,12 @@ import {
   renameSync,
   rmSync,
   statSync,
-  writeSync,
+  writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import * as z from 'zod';
-import { AGENT_ENVIRONMENTS, SigningKey } from '../lambdas/agents/protocol.ts';
+import { AGENT_ENVIRONMENTS } from '../lambdas/agents/agent-terms.ts';
+import { SigningKey } from '../lambdas/agents/protocol.ts';
 import { AgentError } from './agent-error.ts';
 
 /** Who the agent is: what enrolment returned, and the keys that it pinned. */
@@ -158,7 +159,7 @@ export function writePrivate(file: string, content: string): void {
   rmSync(draft, { force: true });
   const descriptor = openSync(draft, 'wx', OWNER_ONLY.file);
   try {
-    writeSync(descriptor, content);
+    writeFileSync(descriptor, content);
     fsyncSync(descriptor);
   } finally {
     closeSync(descriptor);

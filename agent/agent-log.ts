@@ -19,7 +19,14 @@ export function logTo(print: (line: string) => void, now: () => string, asJson: 
       const shown = Object.entries(fields).filter(([, value]) => value !== undefined && value !== null);
       const details = shown.map(([name, value]) => `${name}=${value}`).join(' ');
       const mark = level === 'info' ? '' : `${level}: `;
-      print([now(), `${mark}${message}`, details].filter(Boolean).join('  '));
+      print(oneLine([now(), `${mark}${message}`, details].filter(Boolean).join('  ')));
     };
   return { info: write('info'), warn: write('warn'), error: write('error') };
 }
+
+/** Texts of others, like the reason of a cancel, cannot make lines of their own or control the terminal. */
+const oneLine = (text: string): string =>
+  text.replaceAll(
+    /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu,
+    (character) => `\\u${character.codePointAt(0)?.toString(16).padStart(4, '0')}`,
+  );

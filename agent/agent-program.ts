@@ -1,12 +1,11 @@
 import type * as z from 'zod';
 import {
   AGENT_PROTOCOL_VERSION,
-  type HeartbeatResponse,
-  type Intervals,
   type ProfileName,
   SYNC_INTERVAL_MS,
   SYNC_WITHOUT_SOCKET_MS,
-} from '../lambdas/agents/protocol.ts';
+} from '../lambdas/agents/agent-terms.ts';
+import type { HeartbeatResponse, Intervals } from '../lambdas/agents/protocol.ts';
 import { AgentError } from './agent-error.ts';
 import type { AgentFolder, Identity } from './agent-folder.ts';
 import { Deliveries } from './deliver-results.ts';
@@ -33,6 +32,7 @@ type Sync = z.infer<typeof HeartbeatResponse>;
 export type Ending = 'drained' | 'replaced';
 
 const BACKOFF_MS = { first: 1_000, max: 30_000, maxWhileRunning: 3_000 } as const;
+const PAUSE_MS = { min: 100, max: 60_000 } as const;
 /** Two requests at the same moment: the next try succeeds. */
 const CONFLICT = 409;
 const IDENTITY_IN_USE = 'AGENT_IDENTITY_IN_USE';
@@ -242,7 +242,12 @@ export class AgentProgram {
     this.#wake = new AbortController();
   }
 
+  /** A runtime that fails does not make the agent send requests all the time, or none. */
   #pauseMs(): number {
+    return Math.min(Math.max(this.#wantedPauseMs(), PAUSE_MS.min), PAUSE_MS.max);
+  }
+
+  #wantedPauseMs(): number {
     const { random } = this.#ports.system;
     const isRunning = !this.#assignments.isIdle;
     if (this.#failures > 0) {

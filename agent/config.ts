@@ -1,13 +1,19 @@
 import { readFileSync, statSync } from 'node:fs';
 import * as z from 'zod';
+import { AGENT_ENVIRONMENTS, Capabilities, PROFILE_NAMES, type ProfileName } from '../lambdas/agents/agent-terms.ts';
 import { CommandPattern, isPlainPath, PROFILES } from '../lambdas/agents/profiles.ts';
-import { AGENT_ENVIRONMENTS, Capabilities, PROFILE_NAMES, type ProfileName } from '../lambdas/agents/protocol.ts';
 import { didYouMean } from '../lambdas/entry/did-you-mean.ts';
 import { AgentError } from './agent-error.ts';
 import { DEFAULT_LIMITS, ISOLATION } from './sandbox/isolation.ts';
 
 const Folder = z.string().refine(isPlainPath, 'use an absolute path without "//", "." or ".."');
-const Variable = z.string().regex(/^[A-Z_][A-Z0-9_]{0,100}$/, 'use a name like DB_PASSWORD');
+const Variable = z
+  .string()
+  .regex(/^[A-Z_][A-Z0-9_]{0,100}$/, 'use a name like DB_PASSWORD')
+  .refine(
+    (name) => !/^(LD_|COUNTERSIGN_|PATH$|ENV$|BASH_ENV$)/.test(name),
+    'changes how programs start; use another name',
+  );
 const Lists = z.array(CommandPattern).max(500);
 
 const Profile = z.strictObject({

@@ -62,7 +62,10 @@ export class Deliveries {
       if (await this.#isSettled(report)) break;
       await this.#ports.system.sleep(waitMs * (0.5 + this.#ports.system.random() / 2), this.#stopped.signal);
     }
-    this.#ports.journal.ended(assignment_id, this.#ports.clock.iso());
+    const { journal, spool, clock } = this.#ports;
+    journal.ended(assignment_id, clock.iso());
+    // Last: without an end in the journal and without a result, the next process would report that nobody knows it.
+    spool.remove(assignment_id);
     this.#open.delete(assignment_id);
   }
 
@@ -73,7 +76,6 @@ export class Deliveries {
       const { result } = await client.complete(report);
       if (result === 'lease_lost')
         log.warn('the result came after the lease had ended; the runtime recorded it', { assignment, status });
-      spool.remove(assignment);
       return true;
     } catch (error) {
       if (error instanceof RuntimeUnavailable) return false;

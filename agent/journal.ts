@@ -1,6 +1,7 @@
-import { closeSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { closeSync, fstatSync, fsyncSync, ftruncateSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import * as z from 'zod';
-import { type AssignmentStatement, ProfileName } from '../lambdas/agents/protocol.ts';
+import { ProfileName } from '../lambdas/agents/agent-terms.ts';
+import type { AssignmentStatement } from '../lambdas/agents/protocol.ts';
 import { AgentError } from './agent-error.ts';
 import { writePrivate } from './agent-folder.ts';
 
@@ -30,6 +31,8 @@ export interface JournaledAssignment extends Omit<Acknowledged, 'event' | 'at'> 
 
 /** An assignment cannot start after its `start_before`, so its entry is not needed for long. */
 const RETAINED_MS = 7 * 24 * 60 * 60_000;
+/** A running agent removes old entries when it has this many, and again when they have doubled. */
+const SHORTENED_FROM = 1_000;
 
 /**
  * What the agent has done with each assignment. An entry is on disk before the agent does what it says, so an assignment is
@@ -39,6 +42,7 @@ export class Journal {
   readonly #file: string;
   readonly #assignments: Map<string, JournaledAssignment>;
   #descriptor: number;
+  #shortenAt = SHORTENED_FROM;
 
   private constructor(file: string, assignments: Map<string, JournaledAssignment>) {
     this.#file = file;
@@ -49,10 +53,7 @@ export class Journal {
   /** Reads the journal, and writes it again without old entries and without a line that a crash has cut. */
   static open(file: string, nowMs: number): Journal {
     const assignments = readJournal(file);
-    for (const [id, { endedAt }] of assignments) {
-      if (endedAt !== undefined && Date.parse(endedAt) < nowMs - RETAINED_MS) assignments.delete(id);
-    }
-    writePrivate(file, [...assignments.values()].flatMap(entriesOf).map(lineOf).join(''));
+    writeJournal(file, assignments, nowMs);
     return new Journal(file, assignments);
   }
 
@@ -70,7 +71,9 @@ export class Journal {
 
   /** When the newest acknowledged statement was issued; 0 if there is none. */
   get newestIssue(): number {
-    return Math.max(0, ...[...this.#assignments.values()].map(({ issued_at }) => Date.parse(issued_at)));
+    let newest = 0;
+    for (const { issued_at } of this.#assignments.values()) newest = Math.max(newest, Date.parse(issued_at));
+    return newest;
   }
 
   /** Assignments that were acknowledged and have no end: after a crash, the agent must report them. */
@@ -79,6 +82,7 @@ export class Journal {
   }
 
   acknowledged(statement: AssignmentStatement, at: string): void {
+    if (this.#assignments.size >= this.#shortenAt) this.#shorten(Date.parse(at));
     const { assignment_id, session_id, step_id, lease_version, idempotency_key, sandbox_profile, issued_at } =
       statement;
     this.#append({
@@ -109,17 +113,37 @@ export class Journal {
     this.#descriptor = -1;
   }
 
+  /** An agent that runs for months would otherwise remember every command that it ever ran. */
+  #shorten(nowMs: number): void {
+    writeJournal(this.#file, this.#assignments, nowMs);
+    closeSync(this.#descriptor);
+    this.#descriptor = openSync(this.#file, 'a', 0o600);
+    this.#shortenAt = Math.max(SHORTENED_FROM, 2 * this.#assignments.size);
+  }
+
   #append(entry: Entry): void {
+    const { size } = fstatSync(this.#descriptor);
     try {
-      writeSync(this.#descriptor, lineOf(entry));
+      // Not `writeSync`, which writes a part of the line to a disk that is almost full, and does not throw.
+      writeFileSync(this.#descriptor, lineOf(entry));
       fsyncSync(this.#descriptor);
     } catch (cause) {
+      // The next line would otherwise continue this one, and the journal would be damaged.
+      ftruncateSync(this.#descriptor, size);
       throw new AgentError(`cannot write ${this.#file}: ${(cause as Error).message}; free space on its disk`, {
         cause,
       });
     }
     apply(this.#assignments, entry);
   }
+}
+
+/** Writes the journal without old entries, and forgets them. */
+function writeJournal(file: string, assignments: Map<string, JournaledAssignment>, nowMs: number): void {
+  for (const [id, { endedAt }] of assignments) {
+    if (endedAt !== undefined && Date.parse(endedAt) < nowMs - RETAINED_MS) assignments.delete(id);
+  }
+  writePrivate(file, [...assignments.values()].flatMap(entriesOf).map(lineOf).join(''));
 }
 
 const lineOf = (entry: Entry): string => `${JSON.stringify(entry)}\n`;

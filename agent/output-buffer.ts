@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { StringDecoder } from 'node:string_decoder';
-import { OUTPUT_CHUNK_MAX_BYTES, OUTPUT_MAX_BYTES, type OutputChunk } from '../lambdas/agents/protocol.ts';
+import { OUTPUT_CHUNK_MAX_BYTES, OUTPUT_MAX_BYTES } from '../lambdas/agents/agent-terms.ts';
+import type { OutputChunk } from '../lambdas/agents/protocol.ts';
 import { Redactor } from '../lambdas/agents/redact.ts';
 
 export type StreamName = 'stdout' | 'stderr';

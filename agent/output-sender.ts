@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
-import { OUTPUT_CHUNKS_PER_REQUEST_MAX, type OutputChunk } from '../lambdas/agents/protocol.ts';
+import { OUTPUT_CHUNKS_PER_REQUEST_MAX } from '../lambdas/agents/agent-terms.ts';
+import type { OutputChunk } from '../lambdas/agents/protocol.ts';
 import type { OutputBuffer, StreamName } from './output-buffer.ts';
 import { type RuntimeClient, RuntimeRefused } from './runtime-client.ts';
 import type { System } from './system.ts';

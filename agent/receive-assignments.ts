@@ -1,10 +1,6 @@
 import type * as z from 'zod';
-import type {
-  AssignmentStatement,
-  HeartbeatRequest,
-  HeartbeatResponse,
-  ProfileName,
-} from '../lambdas/agents/protocol.ts';
+import type { ProfileName } from '../lambdas/agents/agent-terms.ts';
+import type { AssignmentStatement, HeartbeatRequest, HeartbeatResponse } from '../lambdas/agents/protocol.ts';
 import type { Identity } from './agent-folder.ts';
 import type { Deliveries } from './deliver-results.ts';
 import { OutputBuffer } from './output-buffer.ts';
@@ -110,10 +106,10 @@ export class ReceiveAssignments {
     for (const { assignment_id, reason } of cancels) {
       this.#commands.get(assignment_id)?.stop({ status: 'canceled', reason: `it was canceled: ${reason}` });
     }
-    for (const { assignment_id, envelope } of assignments) void this.#receive(assignment_id, envelope);
+    for (const assignment of assignments) void this.#receive(assignment);
   }
 
-  async #receive(assignmentId: string, envelope: unknown): Promise<void> {
+  async #receive({ assignment_id: assignmentId, envelope, traceparent }: Sync['assignments'][number]): Promise<void> {
     if (this.#pending.has(assignmentId) || this.#commands.has(assignmentId)) return;
     this.#pending.add(assignmentId);
     try {
@@ -121,7 +117,7 @@ export class ReceiveAssignments {
       const isUnknownKey = 'refusal' in verified && verified.refusal === 'bad_signature';
       if (isUnknownKey && (await this.#program.askForKeys())) verified = this.#verify(assignmentId, envelope);
       if ('refusal' in verified) await this.#refuse(assignmentId, verified);
-      else await this.#accept(verified.statement);
+      else await this.#accept(verified.statement, traceparent);
     } catch (error) {
       // Nothing was started. The runtime withdraws what is not acknowledged.
       this.#ports.log.error('an assignment was dropped', { assignment: assignmentId, error: (error as Error).message });
@@ -163,7 +159,7 @@ export class ReceiveAssignments {
     await client.ack(body).catch((error: Error) => log.warn(error.message, { assignment: assignmentId }));
   }
 
-  async #accept(statement: AssignmentStatement): Promise<void> {
+  async #accept(statement: AssignmentStatement, traceparent?: string): Promise<void> {
     const { journal, clock, log } = this.#ports;
     const { assignment_id, command, sandbox_profile, session_id, step_id } = statement;
     journal.acknowledged(statement, clock.iso());
@@ -177,7 +173,7 @@ export class ReceiveAssignments {
       this.#deliveries.deliver(reportOf(statement, 'never_started', reason));
       return;
     }
-    const assigned = new AssignedCommand(statement, leaseUntil, this.#ports);
+    const assigned = new AssignedCommand(statement, leaseUntil, this.#ports, traceparent);
     this.#commands.set(assignment_id, assigned);
     log.info('running', {
       assignment: assignment_id,

@@ -1,4 +1,6 @@
+import type { ProfileName } from '../lambdas/agents/agent-terms.ts';
 import type { AssignmentStatement } from '../lambdas/agents/protocol.ts';
+import { redact } from '../lambdas/agents/redact.ts';
 import type { AgentLog } from './agent-log.ts';
 import { type AgentConfig, profileConfig, secretFiles } from './config.ts';
 import { CredentialUnavailable } from './credentials/credential-source.ts';
@@ -16,6 +18,7 @@ import {
   startCommand,
 } from './sandbox/command-process.ts';
 import { type CommandUser, notExecutable } from './sandbox/command-user.ts';
+import { ISOLATION } from './sandbox/isolation.ts';
 import { FIRST_OWN_DESCRIPTOR, sandboxedCommand } from './sandbox/sandboxed-command.ts';
 import type { ServerClock } from './server-clock.ts';
 import type { System } from './system.ts';
@@ -51,6 +54,7 @@ const ENVIRONMENT = {
 export class AssignedCommand {
   readonly statement: AssignmentStatement;
   readonly #ports: CommandPorts;
+  readonly #traceparent: string | undefined;
   readonly #buffer: { current?: OutputBuffer } = {};
   #leaseUntil: number;
   #process: CommandProcess | undefined;
@@ -58,8 +62,9 @@ export class AssignedCommand {
   #stop: Stop | undefined;
   readonly #ended = new AbortController();
 
-  constructor(statement: AssignmentStatement, leaseUntil: number, ports: CommandPorts) {
+  constructor(statement: AssignmentStatement, leaseUntil: number, ports: CommandPorts, traceparent?: string) {
     this.statement = statement;
+    this.#traceparent = traceparent;
     this.#leaseUntil = leaseUntil;
     this.#ports = ports;
   }
@@ -87,18 +92,18 @@ export class AssignedCommand {
   /** Ends the command at once, with everything that it started. One that has not started yet does not start. */
   kill(reason: string): void {
     this.#stop ??= { status: 'canceled', reason };
-    this.#process?.kill();
+    // After its end, another process of the host may have its id.
+    if (!this.#ended.signal.aborted) this.#process?.kill();
   }
 
   async run(): Promise<CommandReport> {
     const { config, system } = this.#ports;
     const credentials = new HeldCredentials(config, system, FIRST_OWN_DESCRIPTOR);
-    const result = await this.#runWith(credentials).catch((error: Error) => {
-      this.#ports.log.error('the command could not be run', {
-        assignment: this.statement.assignment_id,
-        error: error.message,
-      });
-      return this.#started ? failed(error) : neverStarted(error.message);
+    const result = await this.#runWith(credentials).catch((cause: Error) => {
+      // Errors of Node.js may show the values with which it was called.
+      const error = redact(cause.message, credentials.secrets);
+      this.#ports.log.error('the command could not be run', { assignment: this.statement.assignment_id, error });
+      return this.#started ? { ...neverStarted(error), status: 'unknown' as const } : neverStarted(error);
     });
     const used = await credentials.release();
     this.#ended.abort();
@@ -165,7 +170,9 @@ export class AssignedCommand {
   #environment({ environment }: HeldCredentials): Record<string, string> {
     const { assignment_id, session_id, step_id } = this.statement;
     const own = { COUNTERSIGN_RUN: session_id, COUNTERSIGN_STEP: step_id, [ASSIGNMENT_VARIABLE]: assignment_id };
-    return { ...ENVIRONMENT, ...environment, ...own };
+    // Programs that are traced continue the trace of the run.
+    const trace = this.#traceparent !== undefined && { TRACEPARENT: this.#traceparent };
+    return { ...ENVIRONMENT, ...trace, ...environment, ...own };
   }
 
   #send(chunks: Parameters<RuntimeClient['output']>[0]['chunks']) {
@@ -204,7 +211,7 @@ export class AssignedCommand {
       exitCode,
       signal,
       executionMs,
-      violations: endedByFilter(end) ? ['seccomp'] : [],
+      violations: isFiltered(this.statement.sandbox_profile) && endedByFilter(end) ? ['seccomp'] : [],
       ...(reason && { reason }),
     };
   }
@@ -231,6 +238,9 @@ export class AssignedCommand {
   }
 }
 
+/** Without a filter, its exit code is one like any other. */
+const isFiltered = (profile: ProfileName): boolean => ISOLATION[profile].kind === 'namespaces';
+
 interface Result {
   status: CommandReport['status'];
   exitCode: number | null;
@@ -248,5 +258,3 @@ const neverStarted = (reason: string): Result => ({
   violations: [],
   reason,
 });
-
-const failed = ({ message }: Error): Result => ({ ...neverStarted(message), status: 'unknown' });

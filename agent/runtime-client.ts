@@ -1,9 +1,9 @@
 import type { KeyObject } from 'node:crypto';
 import * as z from 'zod';
+import { AGENT_SOCKET_PATH } from '../lambdas/agents/agent-terms.ts';
 import {
   type AckRequest,
   AckResponse,
-  AGENT_SOCKET_PATH,
   type CompleteRequest,
   CompleteResponse,
   type DrainRequest,

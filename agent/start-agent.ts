@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { ProfileName } from '../lambdas/agents/protocol.ts';
+import type { ProfileName } from '../lambdas/agents/agent-terms.ts';
 import { AgentError } from './agent-error.ts';
 import { AgentFolder, type Identity } from './agent-folder.ts';
 import type { AgentLog } from './agent-log.ts';

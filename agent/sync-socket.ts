@@ -1,4 +1,4 @@
-import { SOCKET_MAX_MS } from '../lambdas/agents/protocol.ts';
+import { SOCKET_MAX_MS } from '../lambdas/agents/agent-terms.ts';
 import type { AgentLog } from './agent-log.ts';
 import { isPrivateConnection } from './config.ts';
 import type { RuntimeClient } from './runtime-client.ts';

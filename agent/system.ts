@@ -8,6 +8,8 @@ export interface System extends MachineClock {
   random(): number;
 }
 
+const TIMER_MAX_MS = 2 ** 31 - 1;
+
 export const machine: System = {
   wall: () => Date.now(),
   monotonic: () => performance.now(),
@@ -20,7 +22,8 @@ export const machine: System = {
         until?.removeEventListener('abort', end);
         resolve();
       };
-      const timer = setTimeout(end, ms);
+      // A longer timer would end at once.
+      const timer = setTimeout(end, Math.min(ms, TIMER_MAX_MS));
       until?.addEventListener('abort', end);
     }),
 };

@@ -1,12 +1,11 @@
 import { createHash, createPublicKey, type KeyObject, verify } from 'node:crypto';
 import * as z from 'zod';
+import { ASSIGNMENT_PAYLOAD_TYPE, type ProfileName } from '../lambdas/agents/agent-terms.ts';
 import { listViolation, PROFILES } from '../lambdas/agents/profiles.ts';
 import {
-  ASSIGNMENT_PAYLOAD_TYPE,
   AssignmentStatement,
   KEY_INTRODUCTION_PAYLOAD_TYPE,
   KeyIntroduction,
-  type ProfileName,
   type SigningKey,
 } from '../lambdas/agents/protocol.ts';
 import { preAuthEncoding } from '../lambdas/evidence/signing/dsse.ts';

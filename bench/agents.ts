@@ -9,14 +9,19 @@ import { RuntimeClient } from '../agent/runtime-client.ts';
 import { ServerClock } from '../agent/server-clock.ts';
 import { machine } from '../agent/system.ts';
 import { buildCli } from '../bin/build/build-cli.ts';
-import { AGENT_PROTOCOL_VERSION, SYNC_INTERVAL_MS, SYNC_WITHOUT_SOCKET_MS } from '../lambdas/agents/protocol.ts';
+import { AGENT_PROTOCOL_VERSION, SYNC_INTERVAL_MS, SYNC_WITHOUT_SOCKET_MS } from '../lambdas/agents/agent-terms.ts';
 import { keyThumbprint } from '../lambdas/agents/request-signature.ts';
 import type { RequestReport } from '../local/aws/request-counts.ts';
 import type { Host } from '../local/host/host.ts';
+import { percentile, round } from './figures.ts';
 
 const AGENTS = 200;
 const COMMANDS = 20;
 const AT_ONCE = 16;
+const SLACK_MS = 500;
+/** Agents, of which each could run a command. */
+const FLEETS = [200, 1_000];
+const DISPATCHES = 20;
 const MINUTE_MS = 60_000;
 const AGENTS_OF_COST = 1_000;
 const MINUTES_OF_MONTH = 30 * 24 * 60;
@@ -30,21 +35,35 @@ export interface AgentFigures {
   /** Of 200 simulated agents that are idle: with a sync each 5 s (no socket), and each 15 s (with a socket). */
   perAgentMinute: Record<'withoutSocket' | 'withSocket', Record<string, number>>;
   usdPerMonthOf1000Agents: Record<'withoutSocket' | 'withSocket', number>;
+  /** The search for an agent, by the number of agents that are idle. */
+  perDispatch: Record<string, Searches>;
+}
+
+/** What the worker reads to find an agent: DynamoDB requests and read units. */
+export interface Searches {
+  requests: number;
+  units: number;
 }
 
 /** Measures agents on a host whose policy allows every write. `folder` is empty. */
-export async function agentFigures(host: Host, folder: string): Promise<AgentFigures> {
+export async function agentFigures(host: Host, folder: string, searches: () => Searches): Promise<AgentFigures> {
   const stage = new Stage(host.url);
   const { latencies, idleMemoryMb } = await realAgent(stage, folder);
-  const agents = await simulatedAgents(stage);
+  const agents = await simulatedAgents(stage, 0, AGENTS);
   const withoutSocket = await stage.agentMinute(agents, SYNC_WITHOUT_SOCKET_MS);
   const withSocket = await stage.agentMinute(agents, SYNC_INTERVAL_MS);
+  const perDispatch: AgentFigures['perDispatch'] = {};
+  for (const size of FLEETS) {
+    agents.push(...(await simulatedAgents(stage, agents.length, size)));
+    perDispatch[size] = await stage.dispatches(agents, searches);
+  }
   return {
     assignmentToFirstOutputP50Ms: percentile(latencies, 50),
     assignmentToFirstOutputP99Ms: percentile(latencies, 99),
     idleMemoryMb,
     perAgentMinute: { withoutSocket, withSocket },
     usdPerMonthOf1000Agents: { withoutSocket: monthly(withoutSocket), withSocket: monthly(withSocket) },
+    perDispatch,
   };
 }
 
@@ -75,10 +94,7 @@ class Stage {
     await inTurns(agents, (agent) => agent.sync());
     await this.request('DELETE', '/_local/requests');
     const rounds = MINUTE_MS / everyMs;
-    for (let round = 0; round < rounds; round += 1) {
-      await this.request('POST', '/_local/clock', { advanceSeconds: everyMs / 1000 });
-      await inTurns(agents, (agent) => agent.sync());
-    }
+    await this.#rounds(agents, rounds, everyMs);
     const { functions } = await this.request<RequestReport>('GET', '/_local/requests');
     const counted: Record<string, number> = { syncs: rounds };
     for (const { dynamodb = {} } of Object.values(functions)) {
@@ -86,7 +102,43 @@ class Stage {
         counted[operation] = (counted[operation] ?? 0) + count / agents.length;
       }
     }
-    return Object.fromEntries(Object.entries(counted).map(([name, count]) => [name, round2(count)]));
+    return Object.fromEntries(Object.entries(counted).map(([name, count]) => [name, round(count)]));
+  }
+
+  async #rounds(agents: readonly SimulatedAgent[], rounds: number, everyMs: number): Promise<void> {
+    let elapsedMs = 0;
+    for (let round = 0; round < rounds; round += 1) {
+      // The clock of the host also runs while the agents sync. The slack: no sync comes before its time.
+      const advanceSeconds = Math.max(0, everyMs + SLACK_MS - elapsedMs) / 1000;
+      await this.request('POST', '/_local/clock', { advanceSeconds });
+      const began = performance.now();
+      await inTurns(agents, (agent) => agent.sync());
+      elapsedMs = Math.round(performance.now() - began);
+    }
+  }
+
+  /** Starts runs of a command that each agent could run, and cancels them as soon as an agent was found. */
+  async dispatches(agents: readonly SimulatedAgent[], searches: () => Searches): Promise<Searches> {
+    // Agents that were offline get nothing for a minute.
+    await this.#rounds(agents, 6, SYNC_INTERVAL_MS);
+    const before = searches();
+    for (let count = 0; count < DISPATCHES; count += 1) {
+      const { runId } = await this.request<{ runId: string }>('POST', '/api/v1/automations/bench-agent/run', {});
+      const path = `/api/v1/runs/${runId}`;
+      const isClaimed = async () => {
+        const { commits } = await this.request<ShownEvents>('GET', `${path}/events?since=0`);
+        return commits.some(({ events }) => events.some(({ type }) => type === 'step.claimed'));
+      };
+      while (!(await isClaimed())) await pause(20);
+      await this.request('POST', `${path}/cancel`, { reason: 'bench' });
+    }
+    // A search that has just begun.
+    await pause(1_000);
+    const { requests, units } = searches();
+    return {
+      requests: round((requests - before.requests) / DISPATCHES),
+      units: round((units - before.units) / DISPATCHES),
+    };
   }
 }
 
@@ -95,9 +147,9 @@ interface SimulatedAgent {
 }
 
 /** Agents that only sync: each with its own key, enrolled and registered through the API. */
-async function simulatedAgents(stage: Stage): Promise<SimulatedAgent[]> {
+async function simulatedAgents(stage: Stage, from: number, to: number): Promise<SimulatedAgent[]> {
   const agents: SimulatedAgent[] = [];
-  const names = Array.from({ length: AGENTS }, (_, index) => `bench-${index}`);
+  const names = Array.from({ length: to - from }, (_, index) => `bench-${from + index}`);
   await inTurns(names, async (name) => {
     const { privateKey: key } = generateKeyPairSync('ed25519');
     const publicKey = createPublicKey(key);
@@ -107,7 +159,7 @@ async function simulatedAgents(stage: Stage): Promise<SimulatedAgent[]> {
     const { agent_id } = await clientOf(stage, keyThumbprint(publicKey), key, bootId).enrol(enrolment);
     const client = clientOf(stage, agent_id, key, bootId);
     const host = { platform: 'linux', arch: 'x64', node: process.versions.node };
-    const facts = { agent_version: 'bench', boot_id: bootId, capabilities: [], environments: ['dev' as const] };
+    const facts = { agent_version: 'bench', boot_id: bootId, capabilities: ['bench'], environments: ['dev' as const] };
     await client.register({ protocol: AGENT_PROTOCOL_VERSION, ...facts, profiles: ['dev-flex'], slots: 1, host });
     agents.push({ sync: () => client.heartbeat({ boot_id: bootId, running: [], socket: false, violations: [] }) });
   });
@@ -139,7 +191,8 @@ async function realAgent(stage: Stage, folder: string): Promise<{ latencies: num
   }
 }
 
-const IDLE_AFTER_MS = 12_000;
+/** By then V8 has collected what only the start needed. */
+const IDLE_AFTER_MS = 40_000;
 
 const residentMb = ({ pid }: ChildProcess): number => {
   const kilobytes = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1];
@@ -189,11 +242,4 @@ function monthly(perMinute: Record<string, number>): number {
   );
   const requests = syncs * (PRICE.httpApi + PRICE.lambda + PRICE.compute);
   return Math.round(((database + requests) * AGENTS_OF_COST * MINUTES_OF_MONTH) / 1e6);
-}
-
-const round2 = (value: number): number => Math.round(value * 100) / 100;
-
-function percentile(values: readonly number[], percent: number): number {
-  const sorted = [...values].sort((one, other) => one - other);
-  return sorted[Math.min(sorted.length - 1, Math.ceil((sorted.length * percent) / 100) - 1)] ?? Number.NaN;
 }

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { buildSync } from 'esbuild';
 import { environmentOf, functionDefinitions } from '../local/lambda/function-definition.ts';
 import type { ResolvedStack } from '../local/template/template.ts';
+import { round } from './figures.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const TIMES = 9;
@@ -45,18 +46,17 @@ export function coldStarts(stack: ResolvedStack, codeFolder: (logicalId: string)
     }));
     const all = [bare, ...functions];
     const times = all.map(() => [] as number[]);
-    for (let round = 0; round < TIMES; round += 1) {
+    for (let time = 0; time < TIMES; time += 1) {
       for (const [index, { file, environment }] of all.entries()) times[index]?.push(importCpuMs(file, environment));
     }
     const medians = times.map(median);
-    const rounded = (value: number) => Math.round(value * 100) / 100;
     return Object.fromEntries(
       all.map(({ name, file }, index) => [
         name,
         {
           kilobytes: Math.round(statSync(file).size / 1024),
-          importCpuMs: rounded(medians[index] ?? 0),
-          timesBare: rounded((medians[index] ?? 0) / (medians[0] ?? 1)),
+          importCpuMs: round(medians[index] ?? 0),
+          timesBare: round((medians[index] ?? 0) / (medians[0] ?? 1)),
         },
       ]),
     );

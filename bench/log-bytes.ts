@@ -26,14 +26,20 @@ export class LogBytes {
     stack: ResolvedStack,
   ): { application: number; platform: number } {
     const ours = Object.entries(this.#bytes).filter(([name]) => counts(name));
-    const logged = stack.ofType('AWS::Lambda::Function').filter(({ logicalId, properties }) => {
-      const { SystemLogLevel = 'INFO' } = (properties.LoggingConfig ?? {}) as { SystemLogLevel?: string };
-      return counts(logicalId) && SystemLogLevel !== 'WARN';
-    });
-    const invocations = logged.reduce((sum, { logicalId }) => sum + (invoked[logicalId]?.invocations ?? 0), 0);
+    const ofRuns = Object.fromEntries(Object.entries(invoked).filter(([name]) => counts(name)));
     return {
       application: ours.reduce((sum, [, bytes]) => sum + bytes, 0),
-      platform: invocations * PLATFORM_LINES_BYTES,
+      platform: platformLogBytes(ofRuns, stack),
     };
   }
+}
+
+/** What Lambda itself logs about these invocations: nothing at the level WARN, which the template sets. */
+export function platformLogBytes(invoked: Readonly<Record<string, FunctionStats>>, stack: ResolvedStack): number {
+  const logged = stack.ofType('AWS::Lambda::Function').filter(({ properties }) => {
+    const { SystemLogLevel = 'INFO' } = (properties.LoggingConfig ?? {}) as { SystemLogLevel?: string };
+    return SystemLogLevel !== 'WARN';
+  });
+  const invocations = logged.reduce((sum, { logicalId }) => sum + (invoked[logicalId]?.invocations ?? 0), 0);
+  return invocations * PLATFORM_LINES_BYTES;
 }

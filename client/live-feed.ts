@@ -50,6 +50,8 @@ const POLL_EVERY_MS = 2_000;
 /** While the socket is open: a lost last event leaves no gap that would show it. */
 const CHECK_EVERY_MS = 30_000;
 const PING_EVERY_MS = 5 * 60_000;
+/** A laptop that slept, or a network that changed, leaves a socket that looks open and receives nothing. */
+const PONG_WITHIN_MS = 10_000;
 const RECONNECT_MS = { first: 1_000, max: 30_000 };
 /** A stage without the feed may get one. */
 const NO_FEED_RETRY_MS = 10 * 60_000;
@@ -76,6 +78,7 @@ export class LiveFeed {
   #isConnecting = false;
   #isClosed = false;
   #failures = 0;
+  #received = 0;
   #state: FeedState = 'polling';
   #cancelPoll: (() => void) | undefined;
   readonly #ofSocket = new Set<() => void>();
@@ -174,15 +177,27 @@ export class LiveFeed {
     socket.onopen = () => {
       for (const runId of this.#runs.keys()) this.#subscribeRun(runId);
       if (this.#everything.size > 0) this.#send({ action: 'subscribe' });
-      this.#everyMs(PING_EVERY_MS, () => this.#send({ action: 'ping' }));
+      this.#everyMs(PING_EVERY_MS, () => this.#ping(socket));
       // Earlier than the end of the connection, and not all clients at once.
       this.#untilClosed(lastsMs * (0.7 + 0.2 * this.#random()), () => socket.close());
     };
     socket.onmessage = ({ data }) => {
+      this.#received += 1;
       if (this.#socket === socket) this.#receive(data);
     };
     socket.onerror = () => socket.close();
     socket.onclose = () => this.#closed(socket);
+  }
+
+  #ping(socket: FeedSocket): void {
+    const before = this.#received;
+    this.#send({ action: 'ping' });
+    this.#untilClosed(PONG_WITHIN_MS, () => {
+      if (this.#received > before) return;
+      socket.close();
+      // A dead socket reports its end only after minutes.
+      this.#closed(socket);
+    });
   }
 
   #closed(socket: FeedSocket): void {

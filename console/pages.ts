@@ -16,7 +16,7 @@ const page = (path: string, load: () => Loaded, label?: string): PageDefinition 
   Component: lazy(load as () => Promise<{ default: ComponentType<Record<string, string>> }>),
 });
 
-/** READ FIRST. Every page of the console, in the order of the navigation. */
+/** READ FIRST. Every page of the console, in the order of the navigation: after a page with a label come those of its section. */
 export const PAGES: readonly PageDefinition[] = [
   page('/', () => import('./inbox/inbox-page.tsx'), 'Inbox'),
   page('/approvals/:id', () => import('./approval/approval-page.tsx')),
@@ -50,3 +50,17 @@ export const PAGES: readonly PageDefinition[] = [
   page('/settings/keys', () => import('./settings/keys-page.tsx')),
   page('/settings/changes', () => import('./settings/changes-page.tsx')),
 ];
+
+/** The page with a label to whose section an address belongs. */
+export function sectionOf(address: string): string | undefined {
+  const at = PAGES.findIndex(({ path }) => isAt(path, address));
+  return PAGES.slice(0, at + 1).findLast(({ label }) => label !== undefined)?.path;
+}
+
+function isAt(pattern: string, address: string): boolean {
+  const parts = address.split('/');
+  const expected = pattern.split('/');
+  return (
+    parts.length === expected.length && expected.every((part, index) => part.startsWith(':') || part === parts[index])
+  );
+}

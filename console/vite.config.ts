@@ -5,7 +5,7 @@ import { defineConfig } from 'vite';
 const LOCAL_HOST = process.env.COUNTERSIGN_URL ?? 'http://127.0.0.1:4500';
 
 const SMALL_PAGES =
-  /console\/(automations|workflows|schedules|settings|policies|agents)\/|console\/evidence\/[a-z-]+\.tsx|console\/parts\/(action|submit|paged-table|code-editor|json-value|next-page|new-secret|text-diff|form\.|why-not|section)/;
+  /console\/(automations|workflows|schedules|settings|policies|agents)\/|console\/evidence\/[a-z-]+\.tsx|console\/parts\/(action|submit|paged-table|code-editor|json-value|next-page|new-secret|text-diff|why-not|section)/;
 
 export default defineConfig({
   root: import.meta.dirname,

@@ -14,6 +14,7 @@ import { StarterEnvironment } from '../lambdas/intake/environment.ts';
 import { allowStarts } from './allow-starts.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
 import type { EvidenceBucket } from './evidence/evidence-bucket.ts';
+import { traceUrl } from './evidence/traces.ts';
 import { apiFunctionName, type CountersignHttpApi } from './http-api.ts';
 import type { ListCursors } from './list-cursors.ts';
 import type { LiveFeed } from './live-feed.ts';
@@ -63,7 +64,7 @@ export class Api extends Construct {
     this.#docs(props);
   }
 
-  #runs({ bundles, httpApi, cursors, runTable, evidence }: ApiProps): void {
+  #runs({ bundles, config, httpApi, cursors, runTable, evidence }: ApiProps): void {
     const runs = new NodeFunction(this, 'Runs', {
       bundles,
       entry: 'api/runs/runs',
@@ -73,6 +74,7 @@ export class Api extends Construct {
         RUN_TABLE: runTable.table.tableName,
         ...cursors.environment,
         EXPORT_BUCKET: evidence.exports.environment.EXPORT_BUCKET,
+        ...traceUrl(config),
       },
       timeout: API_TIMEOUT,
     });

@@ -167,7 +167,7 @@ export class ApprovalFlow extends Construct {
     });
     this.queue.consumedBy(publishDecision, { batchSize: PUBLISH_BATCH, maxConcurrency: PUBLISH_CONCURRENCY });
     runTable.allow(publishDecision, ['GetItem'], ['RUN', 'TOKEN', 'TENANT', 'DIGEST', 'NOTICE']);
-    runTable.allow(publishDecision, ['Query'], ['TENANT', 'OUTBOX']);
+    runTable.allow(publishDecision, ['Query'], ['TENANT', 'OUTBOX', 'RUN']);
     runTable.allow(publishDecision, ['BatchGetItem'], ['RUN']);
     runTable.allow(publishDecision, ['PutItem'], ['DIGEST', 'OUTBOX', 'NOTICE']);
     runTable.allow(publishDecision, ['DeleteItem'], ['OUTBOX']);

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
 import { contentsOf, readRecord } from './build-if-changed.ts';
 
 const ROOT = join(import.meta.dirname, '..');
@@ -13,12 +13,12 @@ interface BuildRecord {
 
 /**
  * Builds the console into the folder, in a process of its own: about 2 s. Builds again only if a file that the last build
- * read has changed. Returns a hash of what it was built from.
+ * read has changed. Returns a hash of what was built, which does not depend on where the sources are.
  */
 export function buildConsole(outputFolder: string, recordFile: string): string {
   const last = readRecord<BuildRecord>(recordFile);
   if (last && existsSync(join(outputFolder, 'index.html')) && contentsOf(last.files, ROOT) === last.contents) {
-    return last.contents;
+    return builtIn(outputFolder);
   }
   const unfinished = `${outputFolder}.${process.pid}`;
   rmSync(unfinished, { recursive: true, force: true });
@@ -32,5 +32,11 @@ export function buildConsole(outputFolder: string, recordFile: string): string {
   renameSync(unfinished, outputFolder);
   const record: BuildRecord = { files, contents: contentsOf(files, ROOT) };
   writeFileSync(recordFile, JSON.stringify(record));
-  return record.contents;
+  return builtIn(outputFolder);
+}
+
+function builtIn(folder: string): string {
+  const entries = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  const files = entries.map((entry) => relative(folder, join(entry.parentPath, entry.name)));
+  return contentsOf(files.sort(), folder);
 }

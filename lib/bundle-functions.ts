@@ -92,9 +92,9 @@ function settings(entryPoints: Record<string, string>, outdir: string, target = 
     alias: FUNCTION_ALIASES,
     // The SDK imports it in browsers only.
     external: ['bowser'],
-    minify: true,
-    // Logs and error handling use the names of classes.
-    keepNames: true,
+    // Names stay readable in stack traces. With `minify` and `keepNames` instead, each import is a tenth slower: it names every function by a call.
+    minifyWhitespace: true,
+    minifySyntax: true,
     banner: { js: REQUIRE_FOR_COMMONJS },
     define: { COUNTERSIGN_BUILD: JSON.stringify(buildOf(ROOT)) },
     logLevel: 'warning',

@@ -1,10 +1,12 @@
-import { Lazy, RemovalPolicy, Stack } from 'aws-cdk-lib';
+import { Lazy, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib';
 import { type CfnApi, type CfnStage, HttpApi } from 'aws-cdk-lib/aws-apigatewayv2';
 import { LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs';
+import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import { Construct } from 'constructs';
 import { type FunctionGroup, routesOf } from '../lambdas/api/contract/index.ts';
 import { AuthorizerEnvironment } from '../lambdas/api/environment.ts';
 import { OWN_URL } from '../lambdas/entry/oidc-issuer.ts';
+import type { OwnDomain } from '../lambdas/entry/own-domain.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
 import { apiDefinition } from './http-api-definition.ts';
 import { InvokeRole } from './invoke-role.ts';
@@ -52,18 +54,29 @@ interface HttpApiProps {
 /** Receives every HTTP request and passes it to the function that the route contract names. */
 export class CountersignHttpApi extends Construct {
   readonly api: HttpApi;
+  /** The URL that callers use: of the stage's own domain, or of the API. */
+  readonly url: string;
+  /** If all requests must come through CloudFront: what it sends with them. */
+  readonly originSecret: string | undefined;
   /** For environments: the issuers of the stage as JSON. */
   readonly issuers: string;
   /** API Gateway invokes the functions of the live feed with it, too. */
   readonly invokeRole: InvokeRole;
   readonly #stage: CfnStage;
+  readonly #ownDomain: Record<string, string>;
   readonly #served = new Map<FunctionGroup, NodeFunction>();
 
   constructor(scope: Construct, id: string, { bundles, config, runTable, cursors }: HttpApiProps) {
     super(scope, id);
     this.api = new HttpApi(this, 'Api');
+    this.url = config.domain ? `https://${config.domain.name}` : this.api.apiEndpoint;
+    this.originSecret = config.firewall ? newOriginSecret(this) : undefined;
+    this.#ownDomain = {
+      ...(config.domain && { DOMAIN: config.domain.name }),
+      ...(this.originSecret && { ORIGIN_SECRET: this.originSecret }),
+    } satisfies OwnDomain;
     this.issuers = Stack.of(this).toJsonString(
-      config.issuers.map((each) => ({ ...each, issuer: each.issuer.replace(OWN_URL, this.api.apiEndpoint) })),
+      config.issuers.map((each) => ({ ...each, issuer: each.issuer.replace(OWN_URL, this.url) })),
     );
     const log = new LogGroup(this, 'AccessLog', {
       retention: RetentionDays.ONE_MONTH,
@@ -84,7 +97,7 @@ export class CountersignHttpApi extends Construct {
       environment: {
         RUN_TABLE: runTable.table.tableName,
         STAGE_KIND: config.kind,
-        OWN_URL: this.api.apiEndpoint,
+        OWN_URL: this.url,
         ISSUERS: this.issuers,
       },
       timeout: AUTHORIZER_TIMEOUT,
@@ -104,12 +117,18 @@ export class CountersignHttpApi extends Construct {
   /** Adds the routes of a function. */
   serve(group: FunctionGroup, handler: NodeFunction): void {
     this.invokeRole.allow(handler);
+    this.knowDomain(handler);
     this.#served.set(group, handler);
     const throttled = THROTTLED[group];
     if (!throttled) return;
     const settings = { ThrottlingRateLimit: throttled.rate, ThrottlingBurstLimit: throttled.burst };
     const ofRoutes = routesOf(group).map(({ method, path }) => [`${method} ${path}`, settings]);
     this.#stage.routeSettings = { ...(this.#stage.routeSettings as object), ...Object.fromEntries(ofRoutes) };
+  }
+
+  /** For functions that API Gateway invokes. */
+  knowDomain(handler: NodeFunction): void {
+    for (const [name, value] of Object.entries(this.#ownDomain)) handler.addEnvironment(name, value);
   }
 
   /**
@@ -125,4 +144,18 @@ export class CountersignHttpApi extends Construct {
     const roleArn = this.invokeRole.roleArn;
     api.body = Lazy.any({ produce: () => apiDefinition({ title, roleArn, authorize, served: this.#served }) });
   }
+}
+
+/** CloudFormation puts the value itself into the distribution and the functions: none of them has to read the secret. */
+function newOriginSecret(scope: Construct): string {
+  const secret = new Secret(scope, 'OriginSecret', {
+    description: 'CloudFront sends it, so that functions refuse requests that did not pass the firewall',
+    generateSecretString: { passwordLength: 48, excludePunctuation: true },
+  });
+  Validations.of(secret).acknowledge({
+    id: 'AwsSolutions-SMG4',
+    reason:
+      'It gives no rights: requests need their own credentials. A deployment with another logical id replaces it.',
+  });
+  return secret.secretValue.unsafeUnwrap();
 }

@@ -1,4 +1,4 @@
-import { Duration, Stack, Validations } from 'aws-cdk-lib';
+import { Aws, Duration, Stack, Validations } from 'aws-cdk-lib';
 import { type CfnApi, WebSocketApi, WebSocketStage } from 'aws-cdk-lib/aws-apigatewayv2';
 import { EventSourceMapping, FilterCriteria, FilterRule, StartingPosition } from 'aws-cdk-lib/aws-lambda';
 import type { ILogGroup } from 'aws-cdk-lib/aws-logs';
@@ -10,6 +10,7 @@ import type { CountersignHttpApi } from './http-api.ts';
 import { InvokeSocketIntegration } from './invoke-role.ts';
 import { NodeFunction, seconds } from './node-function.ts';
 import type { RunTable } from './run-table.ts';
+import type { StageConfig } from './stage-config.ts';
 import type { WorkQueue } from './work-queue.ts';
 
 /** The path of the WebSocket URL. */
@@ -29,6 +30,7 @@ const ATTEMPTS_AFTER_FIRST = 3;
 const LOST_RETENTION = Duration.days(14);
 
 interface LiveFeedProps {
+  config: StageConfig;
   bundles: FunctionBundles;
   runTable: RunTable;
   httpApi: CountersignHttpApi;
@@ -42,13 +44,15 @@ interface LiveFeedProps {
  */
 export class LiveFeed extends Construct {
   readonly lost: Queue;
+  /** Behind CloudFront, which passes it on. */
+  readonly path = `/${STAGE_NAME}`;
   /** For clients. */
   readonly url: string;
   readonly #api: WebSocketApi;
   readonly #runTable: RunTable;
   readonly #environment: { RUN_TABLE: string; LIVE_CALLBACK_URL: string };
 
-  constructor(scope: Construct, id: string, { bundles, runTable, httpApi, stepQueue }: LiveFeedProps) {
+  constructor(scope: Construct, id: string, { bundles, config, runTable, httpApi, stepQueue }: LiveFeedProps) {
     super(scope, id);
     this.#runTable = runTable;
     this.#api = new WebSocketApi(this, 'Api', {
@@ -66,11 +70,17 @@ export class LiveFeed extends Construct {
       reason: 'Access logs of WebSocket APIs need a role for the whole account and region. The functions log failures.',
     });
     // `stage.url` would spell the domain, which is another one on the local host.
-    this.url = `${this.#api.apiEndpoint}/${STAGE_NAME}`;
+    const address = `${this.#api.apiEndpoint}/${STAGE_NAME}`;
+    this.url = config.domain ? `wss://${config.domain.name}${this.path}` : address;
     this.#environment = { RUN_TABLE: runTable.table.tableName, LIVE_CALLBACK_URL: stage.callbackUrl };
     const { logGroup } = this.#connections(bundles, httpApi);
     this.lost = this.#lost(stepQueue);
     this.#fanOut(bundles, logGroup);
+  }
+
+  /** The host name of the WebSocket API itself. */
+  get host(): string {
+    return `${this.#api.apiId}.execute-api.${Aws.REGION}.${Aws.URL_SUFFIX}`;
   }
 
   /** For functions that send to connections. */
@@ -94,6 +104,7 @@ export class LiveFeed extends Construct {
       environment: this.#environment,
       timeout: seconds(10),
     });
+    httpApi.knowDomain(handler);
     const runTable = this.#runTable;
     runTable.allow(handler, ['DeleteItem'], ['TICKET']);
     runTable.allow(handler, ['GetItem', 'PutItem', 'DeleteItem'], ['CONN']);
@@ -114,7 +125,7 @@ export class LiveFeed extends Construct {
     return handler;
   }
 
-  /** Receives every new commit and every chunk of output, in the order of its run. */
+  /** Receives every new commit and every chunk of output, in the order of its run, and the removal of people. */
   #fanOut(bundles: FunctionBundles, logGroup: ILogGroup): void {
     const fanOut = new NodeFunction(this, 'FanOut', {
       bundles,
@@ -154,6 +165,10 @@ export class LiveFeed extends Construct {
       filters: [
         FilterCriteria.filter({ ...isNew, dynamodb: { Keys: { sk: { S: FilterRule.beginsWith('COMMIT#') } } } }),
         FilterCriteria.filter({ ...isNew, dynamodb: { Keys: { pk: { S: FilterRule.beginsWith('OUT#') } } } }),
+        FilterCriteria.filter({
+          eventName: FilterRule.isEqual('REMOVE'),
+          dynamodb: { Keys: { sk: { S: FilterRule.beginsWith('PERSON#') } } },
+        }),
       ],
     });
   }

@@ -1,6 +1,7 @@
-import { ArnFormat, Duration, RemovalPolicy, Stack } from 'aws-cdk-lib';
+import { ArnFormat, Duration, RemovalPolicy, Stack, Validations } from 'aws-cdk-lib';
 import {
   type AddToPrincipalPolicyResult,
+  Effect,
   PolicyDocument,
   PolicyStatement,
   Role,
@@ -9,6 +10,7 @@ import {
 import {
   ApplicationLogLevel,
   Architecture,
+  type CfnFunction,
   Code,
   Function as LambdaFunction,
   LoggingFormat,
@@ -20,7 +22,7 @@ import { type ILogGroup, LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs';
 import type { Construct } from 'constructs';
 import type * as z from 'zod';
 import type { FunctionBundles } from './bundle-functions.ts';
-import type { StageConfig } from './stage-config.ts';
+import type { StageConfig, VpcConfig } from './stage-config.ts';
 
 const MEMORY_MIB = 512;
 
@@ -77,6 +79,7 @@ export class NodeFunction<Schema extends z.ZodObject = z.ZodObject> extends Lamb
       systemLogLevelV2: level === 'DEBUG' ? SystemLogLevel.INFO : SystemLogLevel.WARN,
       ...(props.sendsToItself && { recursiveLoop: RecursiveLoop.ALLOW }),
     });
+    placeInVpc(this, role);
     this.allow(['logs:CreateLogStream', 'logs:PutLogEvents'], [logGroup.logGroupArn]);
     const { name: resourceName } = props;
     this.invokedArn = resourceName
@@ -100,6 +103,38 @@ const LOG_LEVEL = 'countersign:logLevel';
 export const setLogLevel = (scope: Construct, level: StageConfig['logLevel']): void =>
   scope.node.setContext(LOG_LEVEL, level);
 const logLevelOf = (scope: Construct): StageConfig['logLevel'] => scope.node.tryGetContext(LOG_LEVEL) ?? 'INFO';
+
+const VPC = 'countersign:vpc';
+
+/** For all functions that are created in this scope afterwards. */
+export const runInVpc = (scope: Construct, vpc: VpcConfig): void => scope.node.setContext(VPC, vpc);
+
+/** Lambda itself connects a function to the subnets, with the permissions of the function's role. */
+const NETWORK_INTERFACES = [
+  'ec2:AssignPrivateIpAddresses',
+  'ec2:CreateNetworkInterface',
+  'ec2:DeleteNetworkInterface',
+  'ec2:DescribeNetworkInterfaces',
+  'ec2:DescribeSubnets',
+  'ec2:UnassignPrivateIpAddresses',
+];
+
+function placeInVpc(to: NodeFunction, role: Role): void {
+  const vpc: VpcConfig | undefined = to.node.tryGetContext(VPC);
+  if (!vpc) return;
+  const { subnetIds, securityGroupIds } = vpc;
+  (to.node.defaultChild as CfnFunction).vpcConfig = { subnetIds, securityGroupIds };
+  to.allow(NETWORK_INTERFACES, ['*']);
+  Validations.of(role).acknowledge({
+    id: 'AwsSolutions-IAM5[Resource::*]',
+    reason:
+      'Lambda requires these permissions before the network interfaces exist. The code of the function cannot use them.',
+  });
+  // Calls of the code of a function have this key. Those of Lambda itself have not.
+  const conditions = { Null: { 'lambda:SourceFunctionArn': 'false' } };
+  const fromCode = { effect: Effect.DENY, actions: ['ec2:*'], resources: ['*'], conditions };
+  to.addToRolePolicy(new PolicyStatement(fromCode));
+}
 
 const newLogGroup = (scope: Construct, id: string): LogGroup =>
   new LogGroup(scope, id, { retention: RetentionDays.ONE_MONTH, removalPolicy: RemovalPolicy.DESTROY });

@@ -9,6 +9,9 @@ interface SavedQueriesProps {
   functions: readonly NodeFunction[];
 }
 
+/** A line that has only metrics has the level of the stage, which may be ERROR. */
+const FAILURES = "level = 'ERROR' and (ispresent(event_type) or ispresent(message))";
+
 /** What people ask the log during an incident. Logs Insights shows the queries in the folder of the stage. */
 export class SavedQueries extends Construct {
   constructor(scope: Construct, id: string, { config, functions }: SavedQueriesProps) {
@@ -27,7 +30,7 @@ export class SavedQueries extends Construct {
     save(
       'Failures by code',
       new QueryString({
-        filterStatements: ["level = 'ERROR'"],
+        filterStatements: [FAILURES],
         statsStatements: ['count(*) as errors by coalesce(error_code, error.name, message) as code'],
         sort: 'errors desc',
         limit: 50,
@@ -36,7 +39,7 @@ export class SavedQueries extends Construct {
     save(
       'Failures by tenant',
       new QueryString({
-        filterStatements: ["level = 'ERROR'"],
+        filterStatements: [FAILURES],
         statsStatements: ['count(*) as errors by coalesce(tenant_id, tenant) as of_tenant'],
         sort: 'errors desc',
         limit: 50,

@@ -1,11 +1,12 @@
 import { Construct } from 'constructs';
-import { InteractivityEnvironment, SlackEnvironment } from '../lambdas/slack/environment.ts';
+import { CommandsEnvironment, InteractivityEnvironment } from '../lambdas/slack/environment.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
 import type { CountersignHttpApi } from './http-api.ts';
 import { NodeFunction, seconds } from './node-function.ts';
 import type { RunTable } from './run-table.ts';
 import type { StageConfig } from './stage-config.ts';
 import type { TenantSecrets } from './tenant-secrets.ts';
+import type { WorkQueue } from './work-queue.ts';
 import type { Worker } from './worker.ts';
 
 /** Slack shows a warning after 3 s. A decision that takes longer still takes effect. */
@@ -17,6 +18,7 @@ interface SlackProps {
   httpApi: CountersignHttpApi;
   runTable: RunTable;
   worker: Worker;
+  stepQueue: WorkQueue;
   webhookSecrets: TenantSecrets;
   messagingSecrets: TenantSecrets;
 }
@@ -27,7 +29,7 @@ export class Slack extends Construct {
 
   constructor(scope: Construct, id: string, props: SlackProps) {
     super(scope, id);
-    const { bundles, config, httpApi, runTable, worker, webhookSecrets, messagingSecrets } = props;
+    const { bundles, config, httpApi, runTable, worker, stepQueue, webhookSecrets, messagingSecrets } = props;
     const RUN_TABLE = runTable.table.tableName;
 
     const interactivity = new NodeFunction(this, 'Interactivity', {
@@ -51,24 +53,29 @@ export class Slack extends Construct {
     const commands = new NodeFunction(this, 'Commands', {
       bundles,
       entry: 'slack/commands',
-      description: 'Responds to the slash command',
-      schema: SlackEnvironment,
-      environment: { RUN_TABLE, ...webhookSecrets.environment },
+      description: 'Responds to the slash command, which also starts runs',
+      schema: CommandsEnvironment,
+      environment: { RUN_TABLE, STEP_QUEUE_URL: stepQueue.queue.queueUrl, ...webhookSecrets.environment },
       timeout: SLACK_TIMEOUT,
     });
     runTable.allow(commands, ['GetItem', 'Query'], ['TENANT']);
+    runTable.allow(commands, ['PutItem'], ['IDEM', 'RUN']);
+    stepQueue.allowSend(commands);
     runTable.allow(commands, ['BatchGetItem'], ['RUN']);
-    runTable.allowIndexQuery(commands, 'pendingApprovals');
+    runTable.allowIndexQuery(commands, 'pendingApprovals', 'byTenant', 'byStatus');
 
     const events = new NodeFunction(this, 'Events', {
       bundles,
       entry: 'slack/events',
-      description: 'Responds to the challenge of the Events API',
-      schema: SlackEnvironment,
-      environment: { RUN_TABLE, ...webhookSecrets.environment },
+      description: 'Receives messages to the app, which start runs or wake them',
+      schema: InteractivityEnvironment,
+      environment: { ...worker.runChangerEnvironment, ...webhookSecrets.environment },
       timeout: SLACK_TIMEOUT,
     });
-    runTable.allow(events, ['GetItem'], ['TENANT']);
+    worker.allowMoves(events);
+    runTable.allow(events, ['Query'], ['TENANT']);
+    runTable.allow(events, ['GetItem', 'PutItem'], ['IDEM', 'NOTICE']);
+    messagingSecrets.readableBy(events);
 
     webhookSecrets.readableBy(interactivity, commands, events);
     httpApi.serve('slackInteractivity', interactivity);

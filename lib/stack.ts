@@ -1,4 +1,4 @@
-import { CfnOutput, Stack } from 'aws-cdk-lib';
+import { CfnOutput, CustomResource, Stack } from 'aws-cdk-lib';
 import type { Construct } from 'constructs';
 import { LOGGED } from '../lambdas/entry/environment.ts';
 import { WORKER_TIMEOUT_MS } from '../lambdas/run/lease.ts';
@@ -20,7 +20,7 @@ import { CountersignHttpApi } from './http-api.ts';
 import { Intake } from './intake.ts';
 import { ListCursors } from './list-cursors.ts';
 import { LiveFeed } from './live-feed.ts';
-import { type NodeFunction, seconds, setLogLevel } from './node-function.ts';
+import { type NodeFunction, runInVpc, seconds, setLogLevel } from './node-function.ts';
 import { objectivesOf } from './objectives.ts';
 import { PolicyApi } from './policy-api.ts';
 import { RunTable } from './run-table.ts';
@@ -31,6 +31,7 @@ import { LOCAL_STAGE, type StageConfig } from './stage-config.ts';
 import { Sweep } from './sweep.ts';
 import { TenantSecrets } from './tenant-secrets.ts';
 import { TenantSetup } from './tenant-setup.ts';
+import { VpcEndpoints } from './vpc-endpoints.ts';
 import { WorkQueue } from './work-queue.ts';
 import { Worker } from './worker.ts';
 
@@ -63,6 +64,7 @@ export class CountersignStack extends Stack {
     });
 
     setLogLevel(this, config.logLevel);
+    if (config.vpc) runInVpc(this, config.vpc);
     // The state of all runs. Every change of a run is a conditional write to this table.
     const runTable = new RunTable(this, 'RunTable', config);
     // A step message means "process this run", a seal message "seal this run". The state itself is in the table only.
@@ -127,7 +129,7 @@ export class CountersignStack extends Stack {
     const { sweeper } = new Sweep(this, 'Sweep', { ...shared, stepQueue, sealQueue, approvals });
 
     // People decide in Slack, and see, decide and define over the API.
-    const slack = new Slack(this, 'Slack', { ...shared, httpApi, worker, webhookSecrets, messagingSecrets });
+    const slack = new Slack(this, 'Slack', { ...shared, httpApi, worker, stepQueue, webhookSecrets, messagingSecrets });
     const queues = { steps: stepQueue, evidence: sealQueue, approvals: approvals.queue };
     const api = new Api(this, 'Api', {
       ...shared,
@@ -155,9 +157,15 @@ export class CountersignStack extends Stack {
     if (config.console) {
       const site = new ConsoleSite(this, 'Console', { bundles, config, httpApi, accessLogs, liveFeed });
       // The local host serves the console at the address of the HTTP API, without TLS.
-      const url = config.stage === LOCAL_STAGE ? httpApi.api.apiEndpoint : site.url;
+      const url = config.stage === LOCAL_STAGE ? httpApi.url : site.url;
       approvals.linkTo(url);
       api.mcp.addEnvironment('CONSOLE_URL', url);
+    }
+
+    if (config.vpc?.endpoints) {
+      const endpoints = new VpcEndpoints(this, 'VpcEndpoints', { config, vpc: config.vpc });
+      // Without an endpoint, their functions could not even report a failure, and CloudFormation waits for an hour.
+      for (const each of this.node.findAll()) if (each instanceof CustomResource) each.node.addDependency(endpoints);
     }
 
     const evidenceParts = { evidence, evidenceLog };
@@ -175,7 +183,7 @@ export class CountersignStack extends Stack {
       queues,
       liveFeed,
     });
-    new CfnOutput(this, 'Url', { value: httpApi.api.apiEndpoint });
+    new CfnOutput(this, 'Url', { value: httpApi.url });
   }
 
   #addAlarms(watched: Watched): void {

@@ -1,6 +1,8 @@
 import * as z from 'zod';
 import { didYouMean } from '../lambdas/entry/did-you-mean.ts';
 import { ISSUERS_MAX, OWN_URL, repeatedIssuer, StageIssuer } from '../lambdas/entry/oidc-issuer.ts';
+import { Flags } from '../lambdas/run/flags-schema.ts';
+import { contentSecurityPolicy, issuerOrigins, POLICY_MAX_CHARACTERS } from './content-security-policy.ts';
 
 /** The stage that the local host runs. */
 export const LOCAL_STAGE = 'local';
@@ -42,8 +44,72 @@ function workersMax({
   return accountConcurrency - UNRESERVED_MIN - RESERVING_FUNCTIONS * intakeConcurrency;
 }
 
+/** A name in DNS, without a dot at its end. */
+const DomainName = z
+  .string()
+  .max(253)
+  .regex(
+    /^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,63}$/,
+    'a domain name in lower case, e.g. countersign.example.com',
+  );
+const idOf = (prefix: string) =>
+  z.string().regex(new RegExp(`^${prefix}-[0-9a-f]{8,17}$`), `an id that begins with ${prefix}-`);
+
+const DomainConfig = z.strictObject({
+  name: DomainName,
+  certificateArn: z
+    .string()
+    .regex(
+      /^arn:aws:acm:us-east-1:\d{12}:certificate\/[0-9a-f-]{36}$/,
+      'the ARN of a certificate in us-east-1, where CloudFront reads certificates of all regions',
+    ),
+  /** Creates the records of the name. Without it, create them yourself: they point to the stack output `DomainTarget`. */
+  hostedZone: z
+    .strictObject({ id: z.string().regex(/^Z[A-Z0-9]{1,31}$/, 'the id of a Route 53 hosted zone'), name: DomainName })
+    .optional(),
+});
+
+const FirewallConfig = z.strictObject({
+  /** The output of the part `firewall` of the stage, or a web ACL of your own. */
+  webAclArn: z
+    .string()
+    .regex(
+      /^arn:aws:wafv2:us-east-1:\d{12}:global\/webacl\/[\w-]{1,128}\/[0-9a-f-]{36}$/,
+      'the ARN of a web ACL with the scope CLOUDFRONT, which is always in us-east-1',
+    )
+    .optional(),
+  /** Of the web ACL that the part `firewall` creates. Agents and webhook senders often share an address. */
+  requestsPerAddressIn5Minutes: z.int().min(100).max(2_000_000).default(20_000),
+});
+
+/** An endpoint has at most one subnet in each availability zone, and no region has more zones. */
+const ENDPOINT_SUBNETS_MAX = 6;
+
+const VpcConfig = z.strictObject({
+  id: idOf('vpc'),
+  /** With a route to the systems that workflows call. In several availability zones, so that one may fail. */
+  subnetIds: z.array(idOf('subnet')).min(1).max(16),
+  securityGroupIds: z.array(idOf('sg')).min(1).max(5),
+  /** Creates endpoints for the AWS services that functions call, so that these calls do not leave the VPC. */
+  endpoints: z.boolean().default(false),
+  /** Of the subnets; they get the routes to the endpoints of DynamoDB and S3. Required with `endpoints`. */
+  routeTableIds: z.array(idOf('rtb')).max(16).default([]),
+});
+export type VpcConfig = z.infer<typeof VpcConfig>;
+
 /** The environment of a function has at most 4 KB. */
 const ISSUERS_MAX_CHARACTERS = 2_500;
+
+/** An OTLP/HTTP endpoint: `https://collector.example.com/v1/traces`. */
+const TraceCollector = z.strictObject({
+  url: z
+    .url({ protocol: /^https?$/ })
+    .max(500)
+    // `fetch` refuses such a URL, and everybody who reads the template would see the password.
+    .refine((url) => !/^[^/]+\/\/[^/]*@/.test(url), 'a URL without user and password; use secretHeaders'),
+  /** Creates a secret, in which operators enter headers with the credential of the collector, as JSON: `{"x-api-key": "…"}`. */
+  secretHeaders: z.boolean().default(false),
+});
 
 /** The settings of one stage, one entry of `context.stages` in cdk.json. */
 const StageSettings = z.strictObject({
@@ -61,8 +127,24 @@ const StageSettings = z.strictObject({
       `all issuers together have at most ${ISSUERS_MAX_CHARACTERS} characters; the settings of tenants can name more`,
     )
     .default([]),
+  /** Parts of the product that are on or off for tenants that do not set them: `countersign settings set features.NAME=true`. */
+  features: Flags.default({}),
   /** Hosts the console in the browser. Without it, people use Slack, the command line and the API. */
   console: z.boolean().default(true),
+  /** Where the traces of ended runs are sent. `xray` needs Transaction Search, which the account must have enabled. */
+  traces: z.union([z.enum(['off', 'xray']), TraceCollector]).default('off'),
+  /** Where people see a trace; `{traceId}` is replaced. Default: for `xray` the page of CloudWatch. */
+  traceUrl: z
+    .string()
+    .max(500)
+    .regex(/^(https:\/\/|\/).*\{traceId\}/, 'an https URL with {traceId}')
+    .optional(),
+  /** A domain name of your own for the console, the API, webhooks and the live feed. */
+  domain: DomainConfig.optional(),
+  /** AWS WAF in front of everything, and nothing beside it. */
+  firewall: FirewallConfig.optional(),
+  /** Runs the functions in your VPC, e.g. to reach systems that have no public address. */
+  vpc: VpcConfig.optional(),
   /** The least level of log lines. `DEBUG`: also output of commands, and two lines of Lambda for each invocation. Metrics are always logged. */
   logLevel: z.enum(['DEBUG', 'INFO', 'WARN', 'ERROR']).default('INFO'),
   /** Maximum number of concurrent workers. */
@@ -134,6 +216,11 @@ export const StageConfig = StageSettings.superRefine((settings, problems) => {
     const message = 'a prod stage must reserve at least 1, or busy workers could block webhooks';
     problems.addIssue({ code: 'custom', path: ['intakeConcurrency'], message });
   }
+  const { traces } = settings;
+  if (typeof traces === 'object' && kind !== 'dev' && !traces.url.startsWith('https:')) {
+    const message = `${traces.url} is not encrypted; use an https URL`;
+    problems.addIssue({ code: 'custom', path: ['traces', 'url'], message });
+  }
   const most = workersMax(settings);
   if (workerConcurrency > most) {
     const message =
@@ -151,12 +238,53 @@ export const StageConfig = StageSettings.superRefine((settings, problems) => {
       problems.addIssue({ code: 'custom', path: ['issuers', index, 'issuer'], message });
     }
   }
+  if (isPolicyTooLong(settings)) {
+    const message = `their origins do not fit into the content security policy of the console (${POLICY_MAX_CHARACTERS} characters); the settings of tenants can name more`;
+    problems.addIssue({ code: 'custom', path: ['issuers'], message });
+  }
+  for (const { path, message } of networkProblems(settings)) problems.addIssue({ code: 'custom', path, message });
   const repeated = repeatedIssuer(settings.issuers);
   if (repeated) {
     const message = `${repeated.name} repeats the name, or the issuer and audience, of an earlier entry; a token must belong to one tenant`;
     problems.addIssue({ code: 'custom', path: ['issuers', settings.issuers.indexOf(repeated)], message });
   }
 });
+
+/** What the settings of the network need of each other. */
+function networkProblems({ console, domain, firewall, vpc }: z.infer<typeof StageSettings>) {
+  const problems: { path: string[]; message: string }[] = [];
+  if (domain && !console) {
+    const message =
+      'the domain name is that of the CloudFront distribution, which belongs to the console; set console to true';
+    problems.push({ path: ['domain'], message });
+  }
+  if (firewall && !domain) {
+    const message =
+      'the firewall needs a domain name: otherwise senders would use the address of the API, which has no firewall';
+    problems.push({ path: ['firewall'], message });
+  }
+  const zone = domain?.hostedZone?.name;
+  if (zone && domain.name !== zone && !domain.name.endsWith(`.${zone}`)) {
+    problems.push({ path: ['domain', 'hostedZone', 'name'], message: `${domain.name} is not in the zone ${zone}` });
+  }
+  if (vpc?.endpoints && vpc.routeTableIds.length === 0) {
+    problems.push({
+      path: ['vpc', 'routeTableIds'],
+      message: 'name the route tables of the subnets, for the endpoints',
+    });
+  }
+  if (vpc?.endpoints && vpc.subnetIds.length > ENDPOINT_SUBNETS_MAX) {
+    const message = `with endpoints, name at most ${ENDPOINT_SUBNETS_MAX} subnets, each in another availability zone`;
+    problems.push({ path: ['vpc', 'subnetIds'], message });
+  }
+  return problems;
+}
+
+/** The policy of the console names the origins of all issuers. Cognito needs two for each pool. */
+function isPolicyTooLong({ console, issuers, domain }: z.infer<typeof StageSettings>): boolean {
+  const liveFeed = `wss://${domain?.name ?? 'a1b2c3d4e5.execute-api.ap-southeast-1.amazonaws.com'}/live`;
+  return console && contentSecurityPolicy([...issuerOrigins(issuers), liveFeed]).length > POLICY_MAX_CHARACTERS;
+}
 
 export type StageConfig = z.infer<typeof StageConfig> & { stage: string };
 

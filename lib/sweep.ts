@@ -39,6 +39,7 @@ export class Sweep extends Construct {
       description: 'Sends messages for due rows',
       schema: SweepEnvironment,
       environment: {
+        STAGE_FLAGS: JSON.stringify(config.features),
         STAGE: config.stage,
         STAGE_KIND: config.kind,
         TENANTS: config.tenants.join(','),
@@ -57,7 +58,7 @@ export class Sweep extends Construct {
     runTable.allow(sweeper, ['Query'], ['AGENT']);
     if (config.liveFeed) runTable.allow(sweeper, ['Query'], ['LIVE']);
     runTable.allow(sweeper, ['BatchGetItem', 'PutItem'], ['OUTBOX']);
-    runTable.allow(sweeper, ['PutItem'], ['SWEEP']);
+    runTable.allow(sweeper, ['GetItem', 'PutItem'], ['SWEEP']);
     // To postpone rows for which it has sent a message.
     runTable.allow(sweeper, ['UpdateItem'], ['RUN']);
     // To start the runs of schedules.

@@ -42,7 +42,7 @@ export class TenantSetup extends Construct {
       RUN_TABLE: runTable.table.tableName,
       STAGE: config.stage,
       TENANTS: config.tenants.join(','),
-      OWN_URL: httpApi.api.apiEndpoint,
+      OWN_URL: httpApi.url,
     };
     const bootstrap = new NodeFunction(this, 'Bootstrap', {
       bundles,
@@ -83,6 +83,7 @@ export class TenantSetup extends Construct {
         ...cursors.environment,
         STAGE: config.stage,
         STAGE_KIND: config.kind,
+        STAGE_FLAGS: JSON.stringify(config.features),
         OWN_URL: stage.OWN_URL,
         VERSION: packageVersion(),
         HAS_ALARM_RECEIVER:

@@ -52,6 +52,7 @@ export class Worker extends Construct {
       STEP_QUEUE_URL: stepQueue.queue.queueUrl,
       SEAL_QUEUE_URL: sealQueue.queue.queueUrl,
       APPROVAL_QUEUE_URL: approvals.queue.queue.queueUrl,
+      STAGE_FLAGS: JSON.stringify(config.features),
       STAGE: config.stage,
       STAGE_KIND: config.kind,
     };
@@ -64,7 +65,7 @@ export class Worker extends Construct {
         ...this.runChangerEnvironment,
         APPROVAL_MACHINE_ARN: approvals.machine.stateMachineArn,
         ...connectionSecrets.environment,
-        OWN_URL: httpApi.api.apiEndpoint,
+        OWN_URL: httpApi.url,
         SIGNING_KEY_ARN: evidence.signing.SIGNING_KEY_ARN,
         SIGNING_ALGORITHM: evidence.signing.SIGNING_ALGORITHM,
         ...liveFeed?.callback,

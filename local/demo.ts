@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { aiAgentTriages } from './demo/acts/ai-agent-triages.ts';
 import { allowedByPolicy } from './demo/acts/allowed-by-policy.ts';
 import { approvedInSlack } from './demo/acts/approved-in-slack.ts';
 import { edited } from './demo/acts/edited.ts';
@@ -11,6 +12,7 @@ import { rejected } from './demo/acts/rejected.ts';
 import { rolledBack } from './demo/acts/rolled-back.ts';
 import { tenantIsolation } from './demo/acts/tenant-isolation.ts';
 import { workerKilled } from './demo/acts/worker-killed.ts';
+import { writesStopped } from './demo/acts/writes-stopped.ts';
 import { DemoHost } from './demo/demo-host.ts';
 import { ClaimFailed, Narrator } from './demo/narrator.ts';
 import { SlackPeople } from './demo/slack-people.ts';
@@ -54,8 +56,10 @@ try {
   const approved = await approvedInSlack(stage);
   await rejected(stage);
   await edited(stage);
+  await aiAgentTriages(stage);
   await workerKilled(stage);
   await rolledBack(stage);
+  await writesStopped(stage);
   await evidenceVerified(stage, approved);
   await policyReplayed(stage);
   await tenantIsolation(stage, approved);

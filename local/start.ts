@@ -69,7 +69,7 @@ try {
   await writeProfile(host.url);
   if (!options.quiet) {
     console.log(`The console: ${host.url}`);
-    console.log(`Slack, GitHub, ServiceNow and PagerDuty are simulated at ${host.url}/_sim`);
+    console.log(`Slack, GitHub, ServiceNow, PagerDuty and an AI agent are simulated at ${host.url}/_sim`);
     const profile = options.port === 4500 ? '' : ` --profile local-${options.port}`;
     console.log(`To list runs: npx countersign runs list${profile}`);
   }

@@ -1,6 +1,7 @@
 /** The test files that take longest (more than about 5 CPU seconds), longest first. */
 export const LONG_FILES = [
   'infrastructure/cdk-synth',
+  'infrastructure/aws-limits',
   'local/approvals',
   'cli/demo',
   'local/crashes',
@@ -18,6 +19,8 @@ export const LONG_FILES = [
   'local/bulk',
   'browser/console-pages',
   'browser/console-live',
+  'browser/console-attacks',
+  'upgrade/upgrade',
   'local/digest',
   'browser/console',
   'local/control',

@@ -2,6 +2,7 @@ import type { AgentConfig } from '../config.ts';
 import type { CommandReport } from '../result-spool.ts';
 import type { System } from '../system.ts';
 import { type CredentialSession, CredentialUnavailable, type FetchedSecret } from './credential-source.ts';
+import { secretTexts } from './secret-fields.ts';
 import { SecretsManagerSession } from './secrets-manager.ts';
 import { VaultSession } from './vault.ts';
 
@@ -72,11 +73,18 @@ export class HeldCredentials {
 
   #handOver(id: string, fields: Readonly<Record<string, string>>): void {
     const { env = {}, fd = {} } = this.#config.credentials[id] ?? {};
-    this.secrets.push(...Object.values(fields));
+    this.secrets.push(...Object.values(fields).flatMap(secretTexts));
     const missing = Object.keys({ ...env, ...fd }).filter((field) => fields[field] === undefined);
     if (missing.length > 0) {
       const known = Object.keys(fields).join(', ') || 'none';
       throw new CredentialUnavailable(`credential ${id} has no field ${missing.join(', ')}; it has: ${known}`);
+    }
+    const cut = Object.keys(env).filter((field) => fields[field]?.includes('\0'));
+    // The error that Node.js would throw shows the value.
+    if (cut.length > 0) {
+      throw new CredentialUnavailable(
+        `credential ${id} has a NUL character in ${cut.join(', ')}, which no variable can have; hand it over with fd`,
+      );
     }
     for (const [field, variable] of Object.entries(env)) this.environment[variable] = fields[field] ?? '';
     for (const [field, variable] of Object.entries(fd)) {

@@ -44,6 +44,11 @@ export function startCommand(
     ...(user && { uid: user.uid, gid: user.gid }),
     stdio: ['ignore', 'pipe', 'pipe', ...descriptors.map(() => 'pipe' as const)],
   });
+  if (child.pid === undefined) {
+    // The reason comes later, as an event. Without file descriptors there are no streams, either.
+    child.once('error', () => {});
+    throw new Error(`this host could not start ${file}; raise the limits of processes and open files of the agent`);
+  }
   const status = new StatusReader();
   descriptors.forEach((descriptor, index) => {
     const stream = child.stdio[FIRST_DESCRIPTOR + index];
@@ -56,7 +61,7 @@ export function startCommand(
   return {
     stdout: child.stdout as Readable,
     stderr: child.stderr as Readable,
-    pid: child.pid ?? 0,
+    pid: child.pid,
     ended: endOf(child, () => isNamespaced && status.firstProcess === undefined),
     terminate: () => {
       if (isNamespaced) void status.firstProcessKnown.then(terminateIn);

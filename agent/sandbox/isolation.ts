@@ -1,4 +1,4 @@
-import type { ProfileName } from '../../lambdas/agents/protocol.ts';
+import type { ProfileName } from '../../lambdas/agents/agent-terms.ts';
 import type { SeccompFilter } from './seccomp.ts';
 
 /** How the agent isolates the commands of a profile. */

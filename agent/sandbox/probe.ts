@@ -1,5 +1,5 @@
 import { accessSync, constants, readFileSync } from 'node:fs';
-import { PROFILE_NAMES, type ProfileName } from '../../lambdas/agents/protocol.ts';
+import { PROFILE_NAMES, type ProfileName } from '../../lambdas/agents/agent-terms.ts';
 import { type CommandProcess, startCommand } from './command-process.ts';
 import type { CommandUser } from './command-user.ts';
 import { DEFAULT_LIMITS, ISOLATION, type Isolation } from './isolation.ts';

@@ -1,5 +1,6 @@
 import { existsSync, realpathSync, statSync } from 'node:fs';
-import type { Command, ProfileName } from '../../lambdas/agents/protocol.ts';
+import type { ProfileName } from '../../lambdas/agents/agent-terms.ts';
+import type { Command } from '../../lambdas/agents/protocol.ts';
 import { type CommandUser, reachable } from './command-user.ts';
 import { ISOLATION, type Isolation, type Limits } from './isolation.ts';
 import { isSeccompArchitecture, seccompProgram } from './seccomp.ts';
@@ -38,9 +39,15 @@ const SOCKETS_OF_THE_HOST = [
   '/run/crio/crio.sock',
   '/run/podman/podman.sock',
   '/run/k3s/containerd/containerd.sock',
+  '/run/buildkit/buildkitd.sock',
   '/run/libvirt/libvirt-sock',
+  '/var/lib/incus/unix.socket',
+  '/var/lib/lxd/unix.socket',
+  '/var/snap/lxd/common/lxd/unix.socket',
   // Of users: container engines without root, and their service manager, which starts processes outside of the sandbox.
   '/run/user',
+  // Terminals that wait for input.
+  '/run/screen',
 ];
 
 /** Where `sh` of the limits and `bwrap` are. Commands have absolute paths; the search path of the agent does not matter. */
@@ -77,8 +84,10 @@ export function sandboxedCommand(profile: ProfileName, command: Command, options
 
 function bubblewrapArguments(
   { network, ephemeral, mayWrite }: Extract<Isolation, { kind: 'namespaces' }>,
-  { writable, hidden, user }: SandboxOptions,
+  { writable, hidden, user, limits }: SandboxOptions,
 ): string[] {
+  // They are in memory, and would otherwise be as large as half of it, each.
+  const newFolder = (path: string) => ['--size', String(limits.fileMb * BYTES_IN_MB), '--tmpfs', path];
   return [
     '--unshare-all',
     ...(network ? ['--share-net'] : []),
@@ -86,10 +95,10 @@ function bubblewrapArguments(
     '--new-session',
     ...['--cap-drop', 'ALL'],
     ...['--ro-bind', '/', '/'],
-    ...['--dev', '/dev'],
+    ...['--dev', '/dev', ...newFolder('/dev/shm'), '--remount-ro', '/dev'],
     // Read-only, because the kernel lets root change its settings there even without capabilities.
     ...['--proc', '/proc', '--remount-ro', '/proc'],
-    ...ephemeral.filter((path) => existsSync(path)).flatMap((path) => ['--tmpfs', path]),
+    ...ephemeral.filter((path) => existsSync(path)).flatMap(newFolder),
     ...(mayWrite ? writable.flatMap((path) => ['--bind', path, path]) : []),
     ...hiding([...SOCKETS_OF_THE_HOST, ...hidden], user),
     ...['--chdir', '/tmp'],
@@ -121,6 +130,7 @@ const BECOME = 'exec "$@"';
 /** Without bubblewrap nobody uses its descriptors. */
 const CLOSE_UNUSED = ` ${SECCOMP_DESCRIPTOR}<&- ${STATUS_DESCRIPTOR}<&-`;
 const KB_IN_MB = 1024;
+const BYTES_IN_MB = 1024 * 1024;
 /** `ulimit -f` counts blocks of 512 bytes. */
 const BLOCKS_IN_MB = 2048;
 

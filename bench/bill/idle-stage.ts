@@ -1,3 +1,4 @@
+import { FIREWALL_RULES } from '../../lib/firewall.ts';
 import type { ResolvedStack } from '../../local/template/template.ts';
 import { PRICES } from './prices.ts';
 
@@ -41,6 +42,26 @@ export function idleBill(stack: ResolvedStack): IdleLine[] {
       sweepUsd,
     ),
     line('polls of empty queues', polled * POLLS_A_MONTH, PRICES.sqsRequest),
+    ...optionalLines(stack).map(([name, units, usd]) => line(name, units, usd)),
+  ].filter((each) => each.count > 0);
+}
+
+/** What a stage has only if its settings ask for it. A NAT gateway belongs to the VPC, and not to the stage. */
+function optionalLines(stack: ResolvedStack): [name: string, units: number, usd: number][] {
+  const distributions = stack
+    .ofType('AWS::CloudFront::Distribution')
+    .map(({ properties }) => properties.DistributionConfig as { Aliases?: string[]; WebACLId?: string });
+  const firewalls = distributions.filter(({ WebACLId }) => WebACLId).length;
+  const interfaces = stack
+    .ofType('AWS::EC2::VPCEndpoint')
+    .filter(({ properties }) => properties.VpcEndpointType === 'Interface')
+    .reduce((sum, { properties }) => sum + (properties.SubnetIds as string[]).length, 0);
+  return [
+    // CloudFront, its certificates and alias records cost nothing without traffic.
+    ['domain names', distributions.flatMap(({ Aliases = [] }) => Aliases).length, 0],
+    ['web ACLs of the firewall', firewalls, PRICES.webAclMonth],
+    ['rules of the firewall', firewalls * FIREWALL_RULES, PRICES.webAclRuleMonth],
+    ['VPC endpoints, in each subnet', interfaces, PRICES.vpcEndpointMonth],
   ];
 }
 

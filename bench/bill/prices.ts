@@ -24,6 +24,10 @@ export const PRICES = {
   metricMonth: 0.3,
   alarmMonth: 0.1,
   dashboardMonth: 3,
+  webAclMonth: 5,
+  webAclRuleMonth: 1,
+  /** Of one interface endpoint in one subnet: 0.01 an hour. */
+  vpcEndpointMonth: 0.01 * 30 * 24,
 } as const;
 
 export const GIGABYTE = 1024 ** 3;

@@ -10,8 +10,7 @@ const CORES = 512 / 1769;
 /** Assumed, because a local engine has no network: the time in which a function waits for a call of AWS, or of a target. */
 const AWS_CALL_MS = 6;
 const TARGET_CALL_MS = 150;
-/** Lambda's own lines for an invocation in the JSON format, start and report; each line of CloudWatch counts 26 bytes more. */
-const PLATFORM_LOG_BYTES = 620;
+/** Each line of CloudWatch counts this many bytes more. */
 const LOG_LINE_BYTES = 26;
 
 /** What the measured runs needed, all together. */
@@ -21,6 +20,8 @@ export interface Measured {
   requests: RequestReport;
   /** Of the functions that work for runs; reading runs is not included. */
   functions: Record<string, FunctionStats>;
+  /** Of Lambda's own lines. */
+  platformLogBytes: number;
   httpApiRequests: number;
   targetCalls: number;
   transitions: number;
@@ -47,9 +48,7 @@ export function billOfRuns(measured: Measured): BillLine[] {
   const allCalls = Object.keys(measured.requests.services).reduce((total, service) => total + calls(service), 0);
   const sent = calls('sqs');
   const gigabyteSeconds = (ms: number) => (ms / 1000) * MEMORY_GIGABYTES;
-  const logBytes =
-    sum((each) => each.logBytes + each.logLines * LOG_LINE_BYTES) +
-    invocations * (PLATFORM_LOG_BYTES + 2 * LOG_LINE_BYTES);
+  const logBytes = sum((each) => each.logBytes + each.logLines * LOG_LINE_BYTES) + measured.platformLogBytes;
   const line = (name: string, count: number, price: number): BillLine => ({
     line: name,
     perRun: count / runs,

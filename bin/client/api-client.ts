@@ -15,6 +15,7 @@ export type RunPage = ResponseFrom<'GET /api/v1/runs'>;
 export type RunSummary = RunPage['runs'][number];
 export type RunDetail = ResponseFrom<'GET /api/v1/runs/{id}'>;
 export type ShownStep = RunDetail['steps'][number];
+export type ShownAction = ResponseFrom<'GET /api/v1/runs/{id}/actions'>['actions'][number];
 export type ShownReceipt = RunDetail['receipts'][number];
 export type ShownApproval = ResponseFrom<'GET /api/v1/approvals'>['approvals'][number];
 export type RunEvents = ResponseFrom<'GET /api/v1/runs/{id}/events'>;

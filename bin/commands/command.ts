@@ -82,6 +82,14 @@ export class Call {
     return typeof value === 'string' ? value : undefined;
   }
 
+  /** A whole number, 0 or more. */
+  numberOption(name: string): number | undefined {
+    const given = this.option(name);
+    if (given === undefined) return undefined;
+    if (/^\d{1,9}$/.test(given)) return Number(given);
+    throw new UsageError(`--${name} must be a number, not "${given}"`);
+  }
+
   /** All values of a repeatable option. */
   options(name: string): readonly string[] {
     const values = this.#values[name];

@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import * as z from 'zod';
+import { scopesFor } from '../../client/oidc-scopes.ts';
 import { EXIT, Failure } from '../commands/failure.ts';
 import type { SignIn } from './profiles.ts';
 
@@ -9,7 +10,12 @@ const REQUEST_TIMEOUT_MS = 15_000;
 /** People may have to find their second factor. */
 const SIGN_IN_TIMEOUT_MS = 5 * 60_000;
 
-const Discovery = z.object({ issuer: z.string(), authorization_endpoint: z.url(), token_endpoint: z.url() });
+const Discovery = z.object({
+  issuer: z.string(),
+  authorization_endpoint: z.url(),
+  token_endpoint: z.url(),
+  scopes_supported: z.unknown().optional(),
+});
 const Tokens = z.object({
   access_token: z.string().optional(),
   id_token: z.string().optional(),
@@ -45,7 +51,7 @@ export async function signIn(
       client_id: clientId,
       redirect_uri: redirectUri,
       response_type: 'code',
-      scope: 'openid email profile offline_access',
+      scope: scopesFor(discovery.scopes_supported),
       state,
       nonce,
       code_challenge: createHash('sha256').update(verifier).digest('base64url'),

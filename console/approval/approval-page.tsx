@@ -31,7 +31,13 @@ export default function ApprovalPage({ id }: { id: string }) {
   useEffect(() => {
     if (now && isCurrent) setSeen(now);
   }, [now, isCurrent]);
-  if (error && !now) return <Problem error={error} retry={() => refetch()} />;
+  if (error && !now) {
+    return (
+      <Page title="Approval">
+        <Problem error={error} retry={() => refetch()} />
+      </Page>
+    );
+  }
   if (!now) return <p className="starting">Loading …</p>;
   const approval = isCurrent ? now : seen;
   const hasChanged = !isCurrent;

@@ -31,6 +31,8 @@ export function Changes({ approval }: { approval: ShownApproval }) {
 
 function FieldTable({ caption, fields }: { caption: string; fields: readonly Field[] }) {
   if (fields.length === 0) return <p>No fields.</p>;
+  // Nothing to compare with: the write creates something, or a read failed, which is said below.
+  const hasBefore = fields.some(({ from }) => from !== undefined);
   return (
     <div className="scroll-x">
       <table className="changes">
@@ -38,8 +40,8 @@ function FieldTable({ caption, fields }: { caption: string; fields: readonly Fie
         <thead>
           <tr>
             <th scope="col">Field</th>
-            <th scope="col">Now</th>
-            <th scope="col">Then</th>
+            {hasBefore && <th scope="col">Now</th>}
+            <th scope="col">{hasBefore ? 'Then' : 'Value'}</th>
           </tr>
         </thead>
         <tbody>
@@ -53,7 +55,7 @@ function FieldTable({ caption, fields }: { caption: string; fields: readonly Fie
                   </code>
                 )}
               </th>
-              <td>{from === undefined ? <Muted>not read</Muted> : <Value text={from} />}</td>
+              {hasBefore && <td>{from === undefined ? <Muted>not read</Muted> : <Value text={from} />}</td>}
               <td className="then">
                 <Value text={to} />
               </td>
@@ -65,10 +67,10 @@ function FieldTable({ caption, fields }: { caption: string; fields: readonly Fie
   );
 }
 
-/** `assignment_group` → `Assignment group`. The name itself follows it. */
+/** `assignment_group` → `Assignment group`, `timeoutSeconds` → `Timeout seconds`. The name itself follows it. */
 const fieldLabel = (name: string): string => {
-  if (!/^[a-z]+(_[a-z]+)*$/.test(name)) return name;
-  const words = name.replaceAll('_', ' ');
+  if (!/^[a-z]+(_[a-z]+|[A-Z][a-z]+)*$/.test(name)) return name;
+  const words = name.replaceAll(/_|(?=[A-Z])/g, ' ').toLowerCase();
   return words.charAt(0).toUpperCase() + words.slice(1);
 };
 
@@ -76,7 +78,18 @@ const Muted = ({ children }: { children: ReactNode }) => <em className="secondar
 
 function Value({ text }: { text: string | null }) {
   if (text === '""') return <Muted>empty</Muted>;
-  return text === null ? <Muted>not set</Muted> : <UntrustedText text={text} lines="many" max={2_000} />;
+  if (text === null) return <Muted>not set</Muted>;
+  // `Network Operations (19bba1f6…)`: people recognise the name, so the id is less prominent.
+  const [, name, id] = /^(.{1,200}) (\([0-9a-zA-Z_-]{16,64}\))$/.exec(text) ?? [];
+  if (name === undefined || id === undefined) return <UntrustedText text={text} lines="many" max={2_000} />;
+  return (
+    <>
+      <UntrustedText text={name} />{' '}
+      <span className="id-of-name">
+        <UntrustedText text={id} />
+      </span>
+    </>
+  );
 }
 
 function Phase({ phase }: { phase: NonNullable<ShownApproval['phase']> }) {

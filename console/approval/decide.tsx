@@ -1,14 +1,13 @@
 import Alert from '@cloudscape-design/components/alert';
 import Button, { type ButtonProps } from '@cloudscape-design/components/button';
 import Container from '@cloudscape-design/components/container';
-import FormField from '@cloudscape-design/components/form-field';
 import Header from '@cloudscape-design/components/header';
-import Textarea from '@cloudscape-design/components/textarea';
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import type { RequestFor } from '../../client/api-client.ts';
 import { call, problemText } from '../data/api.ts';
 import { useDraft } from '../parts/draft.ts';
+import { TextArea } from '../parts/form.tsx';
 import { UntrustedText } from '../parts/untrusted-text.tsx';
 import { useKeys } from '../shell/keyboard.ts';
 import { notify } from '../shell/notices.tsx';
@@ -127,14 +126,13 @@ export function Decide({ approval, hasChanged, onDecided }: DecideProps) {
         )}
         {may && draft.mode === 'reject' && (
           <>
-            <FormField label="Reason" description="Nothing will be written. The person who asked will read the reason.">
-              <Textarea
-                value={draft.reason}
-                onChange={({ detail }) => setDraft({ ...draft, reason: detail.value })}
-                rows={4}
-                autoFocus
-              />
-            </FormField>
+            <TextArea
+              label="Reason"
+              hint="Nothing will be written. The person who asked will read the reason."
+              value={draft.reason}
+              onChange={(reason) => setDraft({ ...draft, reason })}
+              autoFocus
+            />
             <div className="buttons">
               <Button
                 variant="primary"

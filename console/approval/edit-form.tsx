@@ -1,10 +1,7 @@
 import Button from '@cloudscape-design/components/button';
-import Checkbox from '@cloudscape-design/components/checkbox';
-import FormField from '@cloudscape-design/components/form-field';
-import Input from '@cloudscape-design/components/input';
-import Textarea from '@cloudscape-design/components/textarea';
 import type { RequestFor } from '../../client/api-client.ts';
 import { useDraft } from '../parts/draft.ts';
+import { CheckField, TextArea, TextField } from '../parts/form.tsx';
 import { safeText } from '../parts/untrusted-text.tsx';
 import type { ShownApproval } from './approval-page.tsx';
 
@@ -37,18 +34,13 @@ export function EditForm({ approval, isSending, onSave, onBack }: EditFormProps)
     <>
       <p>If you edit, you cannot approve. Earlier votes no longer count, and policy checks the write again.</p>
       {editable.map((field) => (
-        <FormField
+        <FieldInput
           key={field.field}
-          label={safeText(field.field, 80)}
-          description={descriptionOf(field)}
-          errorText={problems.get(field.field)}
-        >
-          <FieldInput
-            field={field}
-            value={typed[field.field] ?? textOf(field)}
-            onChange={(value) => setTyped({ ...typed, [field.field]: value })}
-          />
-        </FormField>
+          field={field}
+          problem={problems.get(field.field)}
+          value={typed[field.field] ?? textOf(field)}
+          onChange={(value) => setTyped({ ...typed, [field.field]: value })}
+        />
       ))}
       <div className="buttons">
         <Button
@@ -88,44 +80,39 @@ function parsedAs({ type, choices }: Editable, text: string): Edit[string] {
   return type === 'boolean' ? text === 'true' : JSON.parse(text);
 }
 
-function FieldInput({ field, value, onChange }: { field: Editable; value: string; onChange: (value: string) => void }) {
-  if (field.type === 'boolean') {
+interface FieldInputProps {
+  field: Editable;
+  problem: string | undefined;
+  value: string;
+  onChange: (value: string) => void;
+}
+
+function FieldInput({ field, problem, value, onChange }: FieldInputProps) {
+  const { type, choices } = field;
+  const shared = { label: safeText(field.field, 80), hint: descriptionOf(field), problem };
+  if (type === 'boolean') {
     return (
-      <Checkbox checked={value === 'true'} onChange={({ detail }) => onChange(String(detail.checked))}>
-        {safeText(field.field, 80)}
-      </Checkbox>
+      <CheckField
+        label={shared.label}
+        checked={value === 'true'}
+        onChange={(isChecked) => onChange(String(isChecked))}
+      />
     );
   }
-  if (field.choices.length > 0) {
-    const list = `choices-${field.field}`;
-    const shown = field.choices.find((choice) => choice.value === value)?.name ?? value;
+  if (choices.length > 0) {
     return (
-      <>
-        <input
-          className="plain-input"
-          list={list}
-          value={shown}
-          aria-label={safeText(field.field, 80)}
-          onChange={({ target }) =>
-            onChange(field.choices.find(({ name }) => name === target.value)?.value ?? target.value)
-          }
-        />
-        <datalist id={list}>
-          {field.choices.map((choice) => (
-            <option key={choice.value} value={choice.name} />
-          ))}
-        </datalist>
-      </>
+      <TextField
+        {...shared}
+        value={choices.find((choice) => choice.value === value)?.name ?? value}
+        suggestions={choices.map(({ name }) => name)}
+        onChange={(text) => onChange(choices.find(({ name }) => name === text)?.value ?? text)}
+      />
     );
   }
-  const isLong = field.type === 'json' || value.length > MULTILINE_FROM_CHARACTERS || value.includes('\n');
+  const isLong = type === 'json' || value.length > MULTILINE_FROM_CHARACTERS || value.includes('\n');
   return isLong ? (
-    <Textarea value={value} rows={6} onChange={({ detail }) => onChange(detail.value)} />
+    <TextArea {...shared} value={value} rows={6} onChange={onChange} />
   ) : (
-    <Input
-      value={value}
-      inputMode={field.type === 'number' ? 'decimal' : 'text'}
-      onChange={({ detail }) => onChange(detail.value)}
-    />
+    <TextField {...shared} value={value} onChange={onChange} />
   );
 }

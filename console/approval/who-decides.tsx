@@ -1,6 +1,7 @@
 import Container from '@cloudscape-design/components/container';
 import Header from '@cloudscape-design/components/header';
 import StatusIndicator from '@cloudscape-design/components/status-indicator';
+import { useMe } from '../data/me.ts';
 import { PointInTime } from '../parts/point-in-time.tsx';
 import { UntrustedText } from '../parts/untrusted-text.tsx';
 import { isOpen, type ShownApproval } from './approval-page.tsx';
@@ -23,6 +24,7 @@ export function WhoDecides({ approval }: { approval: ShownApproval }) {
 }
 
 function People({ title, people }: { title: string; people: ShownApproval['forDecision']['people'] }) {
+  const { data: me } = useMe();
   return (
     <>
       <h3>{title}</h3>
@@ -30,6 +32,7 @@ function People({ title, people }: { title: string; people: ShownApproval['forDe
         {people.map(({ person, name, why }) => (
           <li key={person}>
             <UntrustedText text={name} max={80} />
+            {person === me?.person && ' (you)'}
             {why !== undefined && (
               <span className="secondary">
                 {': '}

@@ -8,6 +8,7 @@ import { PointInTime } from '../parts/point-in-time.tsx';
 import { EmptyState } from '../parts/problem.tsx';
 import { hasEnded, RUN_STATUSES, type RunStatus, RunStatusText, type RunSummary } from '../parts/run-status.tsx';
 import { Section } from '../parts/section.tsx';
+import { Subject } from '../parts/subject.tsx';
 import { UntrustedText } from '../parts/untrusted-text.tsx';
 import { DropFiles } from './drop-files.tsx';
 
@@ -38,7 +39,8 @@ function EndedRuns() {
     status,
     ...(text.trim() !== '' && { text: text.trim() }),
     ...(since !== '' && { since }),
-    ...(until !== '' && { until }),
+    // The whole day, in UTC as the first day.
+    ...(until !== '' && { until: `${until}T23:59:59.999Z` }),
   };
   const pages = usePages(JSON.stringify(filter));
   const list = useApi('GET /api/v1/runs', { query: { ...filter, ...pages.query } });
@@ -103,6 +105,6 @@ const COLUMNS: Columns<RunSummary> = [
     id: 'subject',
     header: 'Subject',
     minWidth: 140,
-    cell: ({ subject }) => <UntrustedText text={subject ?? '–'} max={80} />,
+    cell: ({ subject }) => (subject === null ? '–' : <Subject subject={subject} />),
   },
 ];

@@ -82,6 +82,9 @@ function headline(isProven: boolean, isBroken: boolean): string {
   return isBroken ? 'Intact, but the run broke a rule' : 'Intact, and the run followed the rules';
 }
 
+/** Words and numbers, which must not be broken. */
+const isShort = (text: string): boolean => text.length <= 16;
+
 type TextSection = NonNullable<Verified['text']>['sections'][number];
 
 function ReportSection({ section: { title, columns, rows } }: { section: TextSection }) {
@@ -105,7 +108,7 @@ function ReportSection({ section: { title, columns, rows } }: { section: TextSec
               <tr key={index}>
                 {row.map((cell, at) => (
                   // biome-ignore lint/suspicious/noArrayIndexKey: cells of a file never change
-                  <td key={at}>
+                  <td key={at} className={[cell].flat().every(isShort) ? 'short' : undefined}>
                     {[cell].flat().map((line, number) => (
                       // biome-ignore lint/suspicious/noArrayIndexKey: lines of a file never change
                       <div key={number}>

@@ -89,14 +89,17 @@ export function TextArea({
   onChange,
   rows = 4,
   mono = false,
+  autoFocus = false,
   ...field
-}: FieldProps & { value: string; onChange(value: string): void; rows?: number; mono?: boolean }) {
+}: FieldProps & { value: string; onChange(value: string): void; rows?: number; mono?: boolean; autoFocus?: boolean }) {
   return (
     <Field {...field}>
       {(control) => (
         <textarea
           {...control}
           {...{ value, rows }}
+          // biome-ignore lint/a11y/noAutofocus: the field appears because somebody pressed the button that needs it
+          autoFocus={autoFocus}
           className={mono ? 'mono' : undefined}
           spellCheck={!mono}
           onChange={({ target }) => onChange(target.value)}

@@ -2,17 +2,21 @@ import Alert from '@cloudscape-design/components/alert';
 import Box from '@cloudscape-design/components/box';
 import Button from '@cloudscape-design/components/button';
 import type { ReactNode } from 'react';
+import { Link } from 'wouter';
 import { isNotFound, problemText } from '../data/api.ts';
 import { UntrustedText } from './untrusted-text.tsx';
 
 /** What went wrong, in words, and a button that tries again. */
 export function Problem({ error, retry }: { error: unknown; retry?: () => void }) {
+  if (isNotFound(error)) {
+    return (
+      <EmptyState title="There is nothing at this address" action={<Link href="/">Go to your inbox</Link>}>
+        <UntrustedText text={problemText(error)} lines="many" /> It may have been deleted, or belong to another tenant.
+      </EmptyState>
+    );
+  }
   return (
-    <Alert
-      type="error"
-      header={isNotFound(error) ? 'There is nothing at this address' : 'This could not be loaded'}
-      action={retry && <Button onClick={retry}>Try again</Button>}
-    >
+    <Alert type="error" header="This could not be loaded" action={retry && <Button onClick={retry}>Try again</Button>}>
       <UntrustedText text={problemText(error)} lines="many" />
     </Alert>
   );

@@ -31,7 +31,9 @@ export function Facts({ facts }: { facts: readonly (readonly [name: string, valu
 
 /** Links to the parts of an area, above its pages. */
 export function SubPages({ label, pages }: { label: string; pages: readonly { path: string; text: string }[] }) {
-  const [here] = useLocation();
+  const [path] = useLocation();
+  const above = pages.filter((page) => path === page.path || path.startsWith(`${page.path}/`));
+  const here = above.toSorted((a, b) => b.path.length - a.path.length)[0]?.path;
   return (
     <nav className="sub-pages" aria-label={label}>
       {pages.map(({ path, text }) => (

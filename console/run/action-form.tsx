@@ -1,8 +1,7 @@
 import Button from '@cloudscape-design/components/button';
-import FormField from '@cloudscape-design/components/form-field';
-import Textarea from '@cloudscape-design/components/textarea';
 import type { WholeRun } from '../data/run.ts';
 import { useDraft } from '../parts/draft.ts';
+import { TextArea } from '../parts/form.tsx';
 import { safeText } from '../parts/untrusted-text.tsx';
 import type { RunAction } from './perform-action.ts';
 
@@ -70,22 +69,14 @@ export function ActionForm({ whole, action, label, isSending, onConfirm, onBack 
           onChange={(finding) => setTyped({ ...typed, writes: { ...typed.writes, [stepId]: finding } })}
         />
       ))}
-      <FormField
-        label={
-          isSignal
-            ? `Payload of ${safeText(action.about ?? 'the signal', 60)} (JSON, may be empty)`
-            : isResolve
-              ? 'Reason'
-              : 'Reason (may be empty)'
-        }
-      >
-        <Textarea
-          value={typed.text}
-          rows={3}
-          autoFocus
-          onChange={({ detail }) => setTyped({ ...typed, text: detail.value })}
-        />
-      </FormField>
+      <TextArea
+        label={isSignal ? `Payload of ${safeText(action.about ?? 'the signal', 60)} (JSON)` : 'Reason'}
+        optional={!isResolve}
+        value={typed.text}
+        rows={3}
+        autoFocus
+        onChange={(text) => setTyped({ ...typed, text })}
+      />
       <div className="buttons">
         <Button
           variant="primary"

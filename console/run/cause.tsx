@@ -1,5 +1,7 @@
 import Alert from '@cloudscape-design/components/alert';
+import { Link } from 'wouter';
 import type { Step, WholeRun } from '../data/run.ts';
+import { CommandLine } from '../parts/copyable.tsx';
 import { UntrustedText } from '../parts/untrusted-text.tsx';
 import { LABELS } from './perform-action.ts';
 import { Value } from './value.tsx';
@@ -9,6 +11,7 @@ export function Cause({ whole: { run, receipts }, step }: { whole: WholeRun; ste
   const error = 'error' in step ? step.error : run.error;
   const receipt = receipts.find(({ key }) => 'receiptKey' in step && key === step.receiptKey);
   const open = run.actions.filter(({ may }) => may).map(({ action }) => `“${LABELS[action]}”`);
+  if (step.status === 'failed_retryable' && step.flag !== undefined) return <Held flag={step.flag} step={step} />;
   return (
     <Alert
       type={step.status === 'failed_terminal' ? 'error' : 'warning'}
@@ -32,6 +35,22 @@ export function Cause({ whole: { run, receipts }, step }: { whole: WholeRun; ste
           ? `What to do: ${open.join(', ')}. Under “What you can do” you read what each of them does.`
           : 'You cannot do anything about it with your role.'}
       </p>
+    </Alert>
+  );
+}
+
+/** Nothing is wrong: the step continues by itself. */
+function Held({ flag, step }: { flag: string; step: Step & { status: 'failed_retryable' } }) {
+  return (
+    <Alert type="warning" header={`Step ${step.id} waits: ${flag} is off`}>
+      <p>
+        <UntrustedText text={step.error.message} lines="many" max={1_000} />
+      </p>
+      <p>
+        What to do: an owner or admin switches it on in the <Link href="/settings">settings</Link>. The run then
+        continues within three minutes, without another approval.
+      </p>
+      <CommandLine command={`countersign settings set features.${flag}=true`} />
     </Alert>
   );
 }

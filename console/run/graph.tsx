@@ -16,7 +16,7 @@ const NODE = { width: 190, height: 46 };
 /** Larger graphs are unreadable; the list shows them. */
 const NODES_MAX = 300;
 
-/** Which step needs which, drawn from left to right. */
+/** Which step needs which, drawn from top to bottom: pages scroll that way, also on narrow screens. */
 export default function StepGraph({ whole: { run, steps }, selected, onSelect }: GraphProps) {
   const { name, version } = run.workflow;
   const { data, error } = useApi('GET /api/v1/workflows/{name}/versions/{version}', {
@@ -78,7 +78,7 @@ export default function StepGraph({ whole: { run, steps }, selected, onSelect }:
 
 function placeSteps(ids: readonly string[], needs: ReadonlyMap<string, readonly string[]>) {
   const graph = new DagreGraph();
-  graph.setGraph({ rankdir: 'LR', nodesep: 18, ranksep: 46, marginx: 12, marginy: 12 });
+  graph.setGraph({ rankdir: 'TB', nodesep: 18, ranksep: 28, marginx: 12, marginy: 12 });
   graph.setDefaultEdgeLabel(() => ({}));
   for (const id of ids) graph.setNode(id, { ...NODE });
   for (const id of ids) for (const need of needs.get(id) ?? []) if (ids.includes(need)) graph.setEdge(need, id);

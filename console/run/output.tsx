@@ -70,7 +70,14 @@ export default function Output({ runId, step }: { runId: string; step: Step }) {
           <input type="checkbox" checked={isWrapped} onChange={({ target }) => setIsWrapped(target.checked)} /> Wrap
           lines
         </label>
-        <Button onClick={() => rows.scrollToIndex(0)}>First line</Button>
+        <Button
+          onClick={() => {
+            setIsFollowing(false);
+            rows.scrollToIndex(0);
+          }}
+        >
+          Go to the start
+        </Button>
         <Button onClick={download} disabled={output.bytes === 0} disabledReason="There is no output yet">
           Download
         </Button>

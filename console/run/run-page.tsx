@@ -1,5 +1,6 @@
 import { lazy, Suspense } from 'react';
 import { Link, useLocation, useSearch } from 'wouter';
+import { useFlag } from '../data/flags.ts';
 import { causeOf, useRun, type WholeRun } from '../data/run.ts';
 import { Copyable } from '../parts/copyable.tsx';
 import { Page } from '../parts/page.tsx';
@@ -30,13 +31,21 @@ type View = keyof typeof VIEWS;
 /** The task workspace: on the left what happened and happens, on the right what can be done. */
 export default function RunPage({ id }: { id: string }) {
   const { whole, error, refetch } = useRun(id);
-  if (error && !whole) return <Problem error={error} retry={() => refetch()} />;
+  if (error && !whole) {
+    return (
+      <Page title="Run">
+        <Problem error={error} retry={() => refetch()} />
+      </Page>
+    );
+  }
   if (!whole) return <p className="starting">Loading …</p>;
   return <Workspace whole={whole} onChanged={() => refetch()} />;
 }
 
 function Workspace({ whole, onChanged }: { whole: WholeRun; onChanged: () => void }) {
   const { run, steps } = whole;
+  // Off: one pane, with what can be done above what happened.
+  const isWorkspace = useFlag('ui.task_workspace.enabled');
   const query = new URLSearchParams(useSearch());
   const [path, go] = useLocation();
   const view = (query.get('view') ?? 'steps') as View;
@@ -59,7 +68,8 @@ function Workspace({ whole, onChanged }: { whole: WholeRun; onChanged: () => voi
   const title = run.title ?? run.subject ?? run.automation;
   return (
     <Page title={title} heading={<UntrustedText text={title} max={160} />} description={<RunFacts whole={whole} />}>
-      <div className="workspace">
+      <div className={isWorkspace ? 'workspace' : 'page'}>
+        {!isWorkspace && <RunActions whole={whole} onChanged={onChanged} />}
         <div className="page">
           {cause && <Cause whole={whole} step={cause} />}
           <nav className="views" aria-label="Views of the run">
@@ -73,6 +83,7 @@ function Workspace({ whole, onChanged }: { whole: WholeRun; onChanged: () => voi
             {view === 'steps' && (
               <StepList steps={steps} approvals={whole.approvals} selected={selected} onSelect={select} />
             )}
+            {!whole.isComplete && <p className="secondary">Reading the steps after the first {steps.length} …</p>}
             {view === 'timeline' && <Timeline whole={whole} selected={selected} onSelect={select} />}
             {view === 'graph' && <Graph whole={whole} selected={selected} onSelect={select} />}
             {view === 'history' && <History run={run} />}
@@ -80,7 +91,7 @@ function Workspace({ whole, onChanged }: { whole: WholeRun; onChanged: () => voi
           </Suspense>
           {selected && view !== 'history' && view !== 'facts' && <StepDetail whole={whole} step={selected} />}
         </div>
-        <RunActions whole={whole} onChanged={onChanged} />
+        {isWorkspace && <RunActions whole={whole} onChanged={onChanged} />}
       </div>
     </Page>
   );
@@ -109,6 +120,16 @@ function RunFacts({ whole: { run } }: { whole: WholeRun }) {
       {run.assignee !== null && (
         <span>
           <UntrustedText text={run.assignee} max={60} /> takes care of it
+        </span>
+      )}
+      {run.rolledBackBy != null && (
+        <span>
+          undone by <Link href={`/runs/${encodeURIComponent(run.rolledBackBy)}`}>another run</Link>
+        </span>
+      )}
+      {run.rollbackOf != null && (
+        <span>
+          undoes the writes of <Link href={`/runs/${encodeURIComponent(run.rollbackOf)}`}>another run</Link>
         </span>
       )}
       {run.stopRequest && (
@@ -161,9 +182,28 @@ function TriggerAndEvidence({ whole: { run } }: { whole: WholeRun }) {
           </dd>
         </>
       )}
+      {run.flags !== null && (
+        <>
+          <dt>Flags at its start</dt>
+          <dd>
+            {Object.entries(run.flags)
+              .map(([flag, on]) => `${flag}: ${on ? 'on' : 'off'}`)
+              .join(', ')}
+          </dd>
+        </>
+      )}
       <dt>Chain</dt>
       <dd>
         {run.head.seq} commits, head <Copyable text={run.head.hash} label="the head" />
+      </dd>
+      <dt>Trace</dt>
+      <dd>
+        <Copyable text={run.trace.id} label="the trace" />{' '}
+        {run.trace.url !== null && (
+          <a href={run.trace.url} target="_blank" rel="noreferrer noopener">
+            Show the trace
+          </a>
+        )}
       </dd>
       <dt>Evidence</dt>
       <dd>
@@ -174,6 +214,12 @@ function TriggerAndEvidence({ whole: { run } }: { whole: WholeRun }) {
             Sealed <PointInTime at={run.evidence.sealedAt} />. Bundle{' '}
             <Copyable text={run.evidence.sha256} label="the hash" />{' '}
             <Copyable text={`npx countersign evidence get ${run.runId} --out run.json`} label="the command" />
+            {(run.evidence.artifacts ?? []).map(({ name, key, sha256 }) => (
+              <div key={name}>
+                {`${name}: ${key} `}
+                <Copyable text={sha256} label={`the hash of ${name}`} />
+              </div>
+            ))}
           </>
         )}
       </dd>

@@ -39,7 +39,7 @@ export function StepDetail({ whole, step }: { whole: WholeRun; step: Step }) {
               ended <PointInTime at={step.completedAt} />
             </span>
           )}
-          {'retryAt' in step && (
+          {'retryAt' in step && step.flag === undefined && (
             <span>
               tries again <PointInTime at={step.retryAt} />
             </span>

@@ -15,6 +15,8 @@ interface TimelineProps {
 const ROW_PX = 24;
 const LABEL_PX = 130;
 const WIDTH_PX = 680;
+/** Beside the last bar. */
+const END_PX = 10;
 const SPAN_MIN_PX = 2;
 const KINDS: Record<Span['kind'], string> = {
   working: 'Working',
@@ -42,7 +44,7 @@ export function Timeline({ whole: { run, steps, approvals }, selected, onSelect 
       .flatMap(({ spans }) => spans)
       .reduce((all, span) => all + (span.kind === kind ? span.toMs - span.fromMs : 0), 0);
   const box = useRef<SVGSVGElement>(null);
-  const x = (ms: number) => LABEL_PX + ((ms - startMs) / totalMs) * (WIDTH_PX - LABEL_PX);
+  const x = (ms: number) => LABEL_PX + ((ms - startMs) / totalMs) * (WIDTH_PX - LABEL_PX - END_PX);
   const height = rows.length * ROW_PX + ROW_PX;
   return (
     <div className="timeline">

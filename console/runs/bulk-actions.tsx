@@ -2,15 +2,14 @@ import Alert from '@cloudscape-design/components/alert';
 import Button from '@cloudscape-design/components/button';
 import ButtonDropdown from '@cloudscape-design/components/button-dropdown';
 import Container from '@cloudscape-design/components/container';
-import FormField from '@cloudscape-design/components/form-field';
 import Header from '@cloudscape-design/components/header';
-import Textarea from '@cloudscape-design/components/textarea';
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'wouter';
 import type { RequestFor, ResponseFrom } from '../../client/api-client.ts';
 import { call, problemText } from '../data/api.ts';
 import { useRight } from '../data/me.ts';
+import { TextArea } from '../parts/form.tsx';
 import { RUN_STATUSES } from '../parts/run-status.tsx';
 import { UntrustedText } from '../parts/untrusted-text.tsx';
 import { titleOf } from './run-columns.tsx';
@@ -114,13 +113,13 @@ function BulkForm({ filter, chosen, onChange }: BulkFormProps) {
         {!preview && (
           <>
             {(action === 'cancel' || action === 'resolve') && (
-              <FormField label={needsReason ? 'Reason' : 'Reason (may be empty)'}>
-                <Textarea
-                  value={reason}
-                  rows={2}
-                  onChange={({ detail }) => onChange({ ...chosen, reason: detail.value })}
-                />
-              </FormField>
+              <TextArea
+                label="Reason"
+                optional={!needsReason}
+                value={reason}
+                rows={2}
+                onChange={(text) => onChange({ ...chosen, reason: text })}
+              />
             )}
             <div>
               <Button

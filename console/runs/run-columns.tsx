@@ -14,18 +14,18 @@ export const RUN_COLUMNS: Columns<RunSummary> = [
     id: 'title',
     header: 'Run',
     isRowHeader: true,
-    minWidth: 180,
+    minWidth: 160,
     cell: (run) => (
       <Link href={`/runs/${encodeURIComponent(run.runId)}`}>
         <UntrustedText text={titleOf(run)} max={90} />
       </Link>
     ),
   },
-  { id: 'status', header: 'Status', minWidth: 170, cell: ({ status }) => <RunStatusText status={status} /> },
+  { id: 'status', header: 'Status', minWidth: 165, cell: ({ status }) => <RunStatusText status={status} /> },
   {
     id: 'automation',
     header: 'Automation',
-    minWidth: 120,
+    minWidth: 115,
     cell: ({ automation }) => <UntrustedText text={automation} max={60} />,
   },
   {
@@ -34,17 +34,17 @@ export const RUN_COLUMNS: Columns<RunSummary> = [
     minWidth: 120,
     cell: ({ subject }) => (subject === null ? '–' : <Subject subject={subject} />),
   },
-  { id: 'age', header: 'Accepted', minWidth: 90, cell: ({ createdAt }) => <PointInTime at={createdAt} /> },
+  { id: 'age', header: 'Accepted', minWidth: 80, cell: ({ createdAt }) => <PointInTime at={createdAt} /> },
   {
     id: 'duration',
     header: 'Took',
-    minWidth: 70,
+    minWidth: 65,
     cell: ({ durationMs }) => (durationMs === null ? '–' : duration(durationMs)),
   },
   {
     id: 'who',
     header: 'Who',
-    minWidth: 100,
+    minWidth: 95,
     cell: ({ assignee, request, trigger }) => (
       <UntrustedText text={assignee ?? request?.actor ?? trigger.source} max={40} />
     ),
@@ -52,7 +52,7 @@ export const RUN_COLUMNS: Columns<RunSummary> = [
   {
     id: 'error',
     header: 'Error',
-    minWidth: 135,
+    minWidth: 150,
     cell: ({ error }) => (error ? <span className="code">{error.code}</span> : '–'),
   },
 ];

@@ -23,10 +23,10 @@ export function Findings() {
             <StatusIndicator type={level}>
               <UntrustedText text={subject} />
             </StatusIndicator>
-            : <UntrustedText text={problem} max={1_000} />{' '}
-            <span className="secondary">
+            : <UntrustedText text={problem} max={1_000} />
+            <div className="secondary">
               Fix: <UntrustedText text={fix} max={1_000} />
-            </span>
+            </div>
           </li>
         ))}
       </ul>

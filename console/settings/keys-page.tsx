@@ -58,7 +58,7 @@ const COLUMNS: Columns<ApiKey> = [
   { id: 'role', header: 'Role', minWidth: 90, cell: ({ role }) => role },
   {
     id: 'used',
-    header: 'Last used',
+    header: 'Last used, by the hour',
     minWidth: 110,
     cell: ({ lastUsedAt }) => (lastUsedAt === undefined ? 'never' : <PointInTime at={lastUsedAt} />),
   },

@@ -1,4 +1,5 @@
 import type { RequestFor, ResponseFrom } from '../../client/api-client.ts';
+import { FLAGS, type FlagName } from '../../lambdas/run/flags.ts';
 import { call, useApi } from '../data/api.ts';
 import { word } from '../parts/action.tsx';
 import { useDraft } from '../parts/draft.ts';
@@ -20,7 +21,6 @@ const CAPS = {
   maxWritesPerRun: { label: 'Writes of one run', hint: 'A run that needs more fails before the next write.' },
 } as const;
 type Cap = keyof typeof CAPS;
-const AGENTS_FLAG = 'worker_orchestration.enabled';
 
 export default function SettingsPage() {
   const { data, error, refetch } = useApi('GET /api/v1/settings', {});
@@ -37,47 +37,50 @@ export default function SettingsPage() {
   );
 }
 
-/** What people type, as text; an empty field is no limit. */
-interface Typed {
-  caps: Record<Cap, string>;
-  approvalsChannel: string;
-  overdueDigestMinutes: string;
-  agents: boolean;
-}
+type Field = `caps.${Cap}` | 'approvalsChannel' | 'overdueDigestMinutes' | `features.${FlagName}`;
+/** Fields as text, under the names of `countersign settings set`. An empty cap is no limit; flags are as they apply. */
+type Typed = Record<Field, string>;
 
-const typedOf = ({ caps, approvalsChannel = '', overdueDigestMinutes, features }: Settings): Typed => ({
-  caps: Object.fromEntries(Object.keys(CAPS).map((cap) => [cap, String(caps[cap as Cap] ?? '')])) as Typed['caps'],
-  approvalsChannel,
-  overdueDigestMinutes: String(overdueDigestMinutes ?? ''),
-  agents: features?.[AGENTS_FLAG] !== false,
-});
+const typedOf = ({ caps, approvalsChannel = '', overdueDigestMinutes, flags }: Settings): Typed =>
+  ({
+    ...Object.fromEntries(Object.keys(CAPS).map((cap) => [`caps.${cap}`, String(caps[cap as Cap] ?? '')])),
+    approvalsChannel,
+    overdueDigestMinutes: String(overdueDigestMinutes ?? ''),
+    ...Object.fromEntries(flags.map(({ name, on }) => [`features.${name}`, String(on)])),
+  }) as Typed;
 
-/** Settings that the form does not show stay as they are. */
-function savedOf({ counterShards: _readOnly, ...before }: Settings, typed: Typed): SavedSettings {
-  const { approvalsChannel: _a, overdueDigestMinutes: _o, features: _f, ...others } = before;
-  const caps = Object.entries(typed.caps).filter(([, text]) => text !== '');
+/** Everything that the person did not change stays as it is in `now`. */
+function savedOf(now: Settings, changed: Partial<Typed>): SavedSettings {
+  const { counterShards: _readOnly, flags, approvalsChannel: _a, overdueDigestMinutes: _o, features, ...others } = now;
+  const typed = { ...typedOf(now), ...changed };
+  const switched = flags
+    .filter(({ name, on }) => typed[`features.${name}`] !== String(on))
+    .map(({ name, on }) => [name, !on]);
+  const caps = Object.keys(CAPS).flatMap((cap) => {
+    const text = typed[`caps.${cap as Cap}`];
+    return text === '' ? [] : [[cap, Number(text)]];
+  });
   return {
     ...others,
-    caps: Object.fromEntries(caps.map(([cap, text]) => [cap, Number(text)])),
+    caps: Object.fromEntries(caps),
     ...(typed.approvalsChannel !== '' && { approvalsChannel: typed.approvalsChannel }),
     ...(typed.overdueDigestMinutes !== '' && { overdueDigestMinutes: Number(typed.overdueDigestMinutes) }),
-    ...((before.features || !typed.agents) && { features: { [AGENTS_FLAG]: typed.agents } }),
+    ...((features || switched.length > 0) && { features: { ...features, ...Object.fromEntries(switched) } }),
   };
 }
 
 function SettingsForm({ settings }: { settings: Settings }) {
   const before = typedOf(settings);
-  const [typed, setTyped, clear] = useDraft('settings', before);
-  const changes = [
-    ...Object.entries(typed.caps)
-      .filter(([cap, text]) => text !== before.caps[cap as Cap])
-      .map(([cap, text]) => `caps.${cap}=${text}`),
-    ...(typed.approvalsChannel === before.approvalsChannel ? [] : [`approvalsChannel=${typed.approvalsChannel}`]),
-    ...(typed.overdueDigestMinutes === before.overdueDigestMinutes
-      ? []
-      : [`overdueDigestMinutes=${typed.overdueDigestMinutes}`]),
-    ...(typed.agents === before.agents ? [] : [`features.${AGENTS_FLAG}=${typed.agents}`]),
-  ];
+  // Only what was changed: a draft of all fields would switch writes on again that somebody else has switched off since.
+  const [changed, setChanged, clear] = useDraft<Partial<Typed>>('settings.changed', {});
+  const typed = { ...before, ...changed };
+  const change = (field: Field, text: string) => {
+    const { [field]: _before, ...others } = changed;
+    setChanged(text === before[field] ? others : { ...others, [field]: text });
+  };
+  const changes = (Object.keys(typed) as Field[])
+    .filter((field) => typed[field] !== before[field])
+    .map((field) => `${field}=${typed[field]}`);
   return (
     <SubmitForm
       label="Settings"
@@ -86,7 +89,9 @@ function SettingsForm({ settings }: { settings: Settings }) {
       disabledReason={changes.length === 0 ? 'Nothing was changed.' : undefined}
       command={`countersign settings set ${changes.map(word).join(' ') || 'caps.maxConcurrency=50'}`}
       run={async () => {
-        const saved = await call('PUT /api/v1/settings', { body: savedOf(settings, typed) });
+        // What this page shows may be a minute old.
+        const now = await call('GET /api/v1/settings', {});
+        const saved = await call('PUT /api/v1/settings', { body: savedOf(now, changed) });
         clear();
         return `The settings are saved. They take effect within ${saved.effectiveWithinSeconds} s.`;
       }}
@@ -100,8 +105,8 @@ function SettingsForm({ settings }: { settings: Settings }) {
             hint={`${hint} Empty: no limit.`}
             type="number"
             optional
-            value={typed.caps[cap as Cap]}
-            onChange={(text) => setTyped({ ...typed, caps: { ...typed.caps, [cap]: text } })}
+            value={typed[`caps.${cap as Cap}`]}
+            onChange={(text) => change(`caps.${cap as Cap}`, text)}
           />
         ))}
       </div>
@@ -113,7 +118,7 @@ function SettingsForm({ settings }: { settings: Settings }) {
           optional
           placeholder="#approvals"
           value={typed.approvalsChannel}
-          onChange={(approvalsChannel) => setTyped({ ...typed, approvalsChannel })}
+          onChange={(text) => change('approvalsChannel', text)}
         />
         <TextField
           label="Minutes between lists of overdue approvals"
@@ -121,16 +126,19 @@ function SettingsForm({ settings }: { settings: Settings }) {
           type="number"
           optional
           value={typed.overdueDigestMinutes}
-          onChange={(overdueDigestMinutes) => setTyped({ ...typed, overdueDigestMinutes })}
+          onChange={(text) => change('overdueDigestMinutes', text)}
         />
       </div>
       <h2>Parts of the product</h2>
-      <CheckField
-        label="Commands on agents"
-        hint="If you switch this off, no command is assigned to an agent, and running ones are canceled."
-        checked={typed.agents}
-        onChange={(agents) => setTyped({ ...typed, agents })}
-      />
+      {settings.flags.map(({ name, source, whenOff }) => (
+        <CheckField
+          key={name}
+          label={FLAGS[name].label}
+          hint={`Off: ${whenOff}.${source === 'tenant' ? '' : source === 'stage' ? ' Now as the stage sets it.' : ' Now the default.'}`}
+          checked={typed[`features.${name}`] === 'true'}
+          onChange={(on) => change(`features.${name}`, String(on))}
+        />
+      ))}
     </SubmitForm>
   );
 }

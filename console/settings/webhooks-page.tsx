@@ -1,20 +1,23 @@
+import Button from '@cloudscape-design/components/button';
 import StatusIndicator from '@cloudscape-design/components/status-indicator';
 import { useState } from 'react';
 import type { ResponseFrom } from '../../client/api-client.ts';
 import { call, useApi } from '../data/api.ts';
 import { Action, word } from '../parts/action.tsx';
-import { CommandLine, Copyable } from '../parts/copyable.tsx';
+import { Copyable } from '../parts/copyable.tsx';
 import { SelectField, TextField } from '../parts/form.tsx';
 import { type Columns, PagedTable, usePages } from '../parts/paged-table.tsx';
 import { EmptyState, Problem } from '../parts/problem.tsx';
 import { Section } from '../parts/section.tsx';
 import { SubmitForm } from '../parts/submit.tsx';
 import { Table } from '../parts/table.tsx';
-import { UntrustedText } from '../parts/untrusted-text.tsx';
+import { safeText, UntrustedText } from '../parts/untrusted-text.tsx';
 import { SettingsArea } from './settings-area.tsx';
+import { type Source, SourceForm } from './source-form.tsx';
 
 type Signing = ResponseFrom<'GET /api/v1/webhook-secrets'>['secrets'][number];
-type Source = ResponseFrom<'GET /api/v1/sources'>['sources'][number];
+/** In a path, a colon separates `generic:alerts`: API Gateway decodes an escaped slash. */
+const inPath = (source: string) => ({ source: source.replace('/', ':') });
 
 /** Who may send webhooks: their signing secrets, and the sources that the tenant has defined. */
 export default function WebhooksPage() {
@@ -22,6 +25,9 @@ export default function WebhooksPage() {
   const pages = usePages();
   const sources = useApi('GET /api/v1/sources', { query: pages.query });
   const secrets = signing.data?.secrets ?? [];
+  const own = sources.data?.sources ?? [];
+  const senders = new Set([...secrets.map(({ source }) => source), ...own.map(({ name }) => `generic/${name}`)]);
+  const [changed, setChanged] = useState<Source>();
   return (
     <SettingsArea title="Webhooks" description="Who sends events. Secrets can be set, never read.">
       {signing.error && <Problem error={signing.error} retry={() => signing.refetch()} />}
@@ -34,23 +40,25 @@ export default function WebhooksPage() {
           isLoading={signing.isPending}
           empty={<EmptyState title="There are no signing secrets">Set one below.</EmptyState>}
         />
-        {secrets.length > 0 && <SecretForm sources={secrets.map(({ source }) => source)} />}
+        {secrets.length > 0 && <SecretForm sources={[...senders]} />}
       </Section>
       <Section title="Sources of your own">
         <PagedTable
           label="Sources"
           list={sources}
-          items={sources.data?.sources ?? []}
-          columns={SOURCE_COLUMNS}
+          items={own}
+          columns={sourceColumns(setChanged)}
           trackBy={({ name }) => name}
           pages={pages}
           empty={
             <EmptyState title="There are no sources of your own">
-              <p>A source is a program that sends signed webhooks. Define one with a file:</p>
-              <CommandLine command="countersign sources save alerts.yaml" />
+              A source is a program that sends signed webhooks. Add one below.
             </EmptyState>
           }
         />
+      </Section>
+      <Section title={changed ? `Change ${safeText(changed.name)}` : 'Add a source'}>
+        <SourceForm key={changed?.name ?? ''} source={changed} onSaved={() => setChanged(undefined)} />
       </Section>
     </SettingsArea>
   );
@@ -75,7 +83,7 @@ const SECRET_COLUMNS: Columns<Signing> = [
         </StatusIndicator>
       ) : (
         <StatusIndicator type="success">
-          {usable === 1 ? 'One' : `${usable}: the newest, and those before it`}
+          {usable === 1 ? 'Set' : `${usable}: the newest, and those before it`}
           {generated && ', generated'}
         </StatusIndicator>
       ),
@@ -93,7 +101,7 @@ const SECRET_COLUMNS: Columns<Signing> = [
         disabledReason={usable > 1 ? undefined : 'There is no older secret.'}
         command={() => `countersign webhook end-rotation ${word(source)}`}
         run={async () => {
-          await call('DELETE /api/v1/webhook-secrets/{source}/previous', { params: { source } });
+          await call('DELETE /api/v1/webhook-secrets/{source}/previous', { params: inPath(source) });
           return `Only the newest secret of ${source} is valid.`;
         }}
       />
@@ -113,7 +121,7 @@ function SecretForm({ sources }: { sources: readonly string[] }) {
       disabledReason={secret === '' ? 'Type the secret.' : undefined}
       command={`countersign webhook set-secret ${word(source)}`}
       run={async () => {
-        await call('PUT /api/v1/webhook-secrets/{source}', { params: { source }, body: { secret } });
+        await call('PUT /api/v1/webhook-secrets/{source}', { params: inPath(source), body: { secret } });
         setSecret('');
         return `The secret of ${source} is set. The one before it stays valid until you end the rotation.`;
       }}
@@ -137,7 +145,7 @@ function SecretForm({ sources }: { sources: readonly string[] }) {
   );
 }
 
-const SOURCE_COLUMNS: Columns<Source> = [
+const sourceColumns = (onChange: (source: Source) => void): Columns<Source> => [
   { id: 'name', header: 'Source', isRowHeader: true, minWidth: 120, cell: ({ name }) => <UntrustedText text={name} /> },
   {
     id: 'what',
@@ -156,20 +164,29 @@ const SOURCE_COLUMNS: Columns<Source> = [
   {
     id: 'action',
     header: 'Action',
-    minWidth: 110,
-    cell: ({ name }) => (
-      <Action
-        label="Delete"
-        confirm="Delete the source"
-        about={name}
-        effect={<p>Its webhooks are refused from then on. A source that an automation uses cannot be deleted.</p>}
-        right="automations:write"
-        command={() => `countersign sources delete ${word(name)}`}
-        run={async () => {
-          await call('DELETE /api/v1/sources/{name}', { params: { name } });
-          return `${name} is deleted.`;
-        }}
-      />
+    minWidth: 190,
+    cell: (source) => (
+      <div className="buttons">
+        <Button ariaLabel={`Change: ${safeText(source.name)}`} onClick={() => onChange(source)}>
+          Change
+        </Button>
+        <DeleteSource name={source.name} />
+      </div>
     ),
   },
 ];
+
+const DeleteSource = ({ name }: { name: string }) => (
+  <Action
+    label="Delete"
+    confirm="Delete the source"
+    about={name}
+    effect={<p>Its webhooks are refused from then on. A source that an automation uses cannot be deleted.</p>}
+    right="automations:write"
+    command={() => `countersign sources delete ${word(name)}`}
+    run={async () => {
+      await call('DELETE /api/v1/sources/{name}', { params: { name } });
+      return `${name} is deleted.`;
+    }}
+  />
+);

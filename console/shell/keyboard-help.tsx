@@ -9,6 +9,7 @@ const KEYS: readonly [key: string, effect: string][] = [
   ['Enter', 'Open the row'],
   ['a', 'Approve (asks before it does)'],
   ['r', 'Reject (asks for a reason)'],
+  ['e', 'Edit the write (somebody else then approves it)'],
   ['i', 'Inbox'],
   ['u', 'Runs'],
   ['?', 'This list'],

@@ -1,9 +1,11 @@
 import { type ReactNode, useState } from 'react';
 import { Link, useLocation } from 'wouter';
+import { FLAGS } from '../../lambdas/run/flags.ts';
 import { useOfflineSince } from '../data/connection.ts';
+import { useFlags } from '../data/flags.ts';
 import { useInboxCount } from '../data/inbox.ts';
 import { useMe } from '../data/me.ts';
-import { PAGES } from '../pages.ts';
+import { PAGES, sectionOf } from '../pages.ts';
 import { PointInTime } from '../parts/point-in-time.tsx';
 import { UntrustedText } from '../parts/untrusted-text.tsx';
 import { signOut } from '../sign-in/session.ts';
@@ -51,6 +53,7 @@ export function Shell({ isLocal, children }: { isLocal: boolean; children: React
         </nav>
         <main id="content" tabIndex={-1}>
           <Offline />
+          <SwitchedOff />
           <Notices />
           {children}
         </main>
@@ -62,19 +65,17 @@ export function Shell({ isLocal, children }: { isLocal: boolean; children: React
 
 function Navigation({ path, isLocal }: { path: string; isLocal: boolean }) {
   const shown = PAGES.filter(({ label }) => label !== undefined);
+  const here = sectionOf(path);
   return (
     <>
       <ul>
-        {shown.map(({ path: pattern, label }) => {
-          const isHere = pattern === '/' ? path === '/' : path === pattern || path.startsWith(`${pattern}/`);
-          return (
-            <li key={pattern}>
-              <Link href={pattern} {...(isHere && { 'aria-current': 'page' })}>
-                {label}
-              </Link>
-            </li>
-          );
-        })}
+        {shown.map(({ path: section, label }) => (
+          <li key={section}>
+            <Link href={section} {...(section === here && { 'aria-current': 'page' })}>
+              {label}
+            </Link>
+          </li>
+        ))}
       </ul>
       <ul>
         {isLocal && (
@@ -105,6 +106,23 @@ function Offline() {
           What you see may be out of date. The page tries again every few seconds and continues by itself.
         </p>
       )}
+    </div>
+  );
+}
+
+/** Above every page while something that changes what runs do is switched off. */
+function SwitchedOff() {
+  const off = useFlags().filter(({ name, on }) => !on && FLAGS[name].affectsRuns);
+  return (
+    <div role="status" className="offline">
+      {off.map(({ name, whenOff }) => (
+        <p key={name}>
+          <strong>{FLAGS[name].label}: switched off.</strong>{' '}
+          {`${whenOff.charAt(0).toUpperCase()}${whenOff.slice(1)}. `}
+          An owner or admin switches them on in the <Link href="/settings">settings</Link>; then runs continue by
+          themselves.
+        </p>
+      ))}
     </div>
   );
 }

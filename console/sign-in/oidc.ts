@@ -1,4 +1,5 @@
 import { ApiClient, type ResponseFrom } from '../../client/api-client.ts';
+import { scopesFor } from '../../client/oidc-scopes.ts';
 
 /** Authorization code with PKCE, in the browser. Tokens stay in the memory of this page. */
 
@@ -26,6 +27,7 @@ interface Discovery {
   issuer?: unknown;
   authorization_endpoint?: unknown;
   token_endpoint?: unknown;
+  scopes_supported?: unknown;
 }
 
 /** Why somebody could not be signed in, for people. */
@@ -40,6 +42,7 @@ export class SignInRefused extends Error {
 
 export const CALLBACK_PATH = '/sign-in';
 const PENDING = 'countersign.sign-in';
+const OTHER_SIGN_IN = 'The response of the issuer belongs to another sign-in. Sign in again.';
 const RANDOM_BYTES = 32;
 
 export async function listIssuers(): Promise<Issuer[]> {
@@ -55,7 +58,7 @@ export async function leaveForIssuer(
   issuer: Issuer,
   { returnTo, prompt }: { returnTo: string; prompt?: 'none' | 'select_account' },
 ): Promise<void> {
-  const { authorization_endpoint, token_endpoint } = await discover(issuer.issuer);
+  const { authorization_endpoint, token_endpoint, scopes_supported } = await discover(issuer.issuer);
   const pending: PendingSignIn = {
     ...{ state: random(), nonce: random(), verifier: random() },
     ...{ issuer, tokenEndpoint: token_endpoint, returnTo },
@@ -67,7 +70,7 @@ export async function leaveForIssuer(
     client_id: clientId,
     redirect_uri: `${location.origin}${CALLBACK_PATH}`,
     response_type: 'code',
-    scope: 'openid email profile offline_access',
+    scope: scopesFor(scopes_supported),
     state: pending.state,
     nonce: pending.nonce,
     code_challenge: await challengeOf(pending.verifier),
@@ -88,6 +91,9 @@ export async function finishSignIn(address: URL): Promise<{ tokens: Tokens; retu
   if (!pending || searchParams.get('state') !== pending.state) {
     throw new SignInRefused('This sign-in was started in another tab or before. Sign in again.', 'other_sign_in');
   }
+  // RFC 9207: the response of another issuer must not be taken for one of this issuer.
+  if ((searchParams.get('iss') ?? pending.issuer.issuer) !== pending.issuer.issuer)
+    throw new SignInRefused(OTHER_SIGN_IN);
   const error = searchParams.get('error');
   if (error !== null) throw new SignInRefused(searchParams.get('error_description') ?? error, error);
   const received = await requestTokens(pending.tokenEndpoint, {
@@ -98,7 +104,7 @@ export async function finishSignIn(address: URL): Promise<{ tokens: Tokens; retu
     code_verifier: pending.verifier,
   });
   if (received.id_token !== undefined && claimsOf(received.id_token).nonce !== pending.nonce) {
-    throw new SignInRefused('The response of the issuer belongs to another sign-in. Sign in again.');
+    throw new SignInRefused(OTHER_SIGN_IN);
   }
   return { tokens: tokensFrom(received, pending), returnTo: pending.returnTo };
 }
@@ -111,7 +117,7 @@ export async function renewTokens(before: Tokens): Promise<Tokens | undefined> {
   try {
     return tokensFrom(await requestTokens(tokenEndpoint, form), before);
   } catch (error) {
-    if (error instanceof SignInRefused) return undefined;
+    if (error instanceof SignInRefused && error.code !== 'no_response') return undefined;
     throw error;
   }
 }
@@ -127,14 +133,29 @@ function tokensFrom(
   return { issuer, tokenEndpoint, token, ...(next !== undefined && { refreshToken: next }) };
 }
 
-async function discover(issuer: string): Promise<{ authorization_endpoint: string; token_endpoint: string }> {
-  const response = await fetch(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`);
+async function discover(
+  issuer: string,
+): Promise<{ authorization_endpoint: string; token_endpoint: string; scopes_supported: unknown }> {
+  const response = await askIssuer(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`);
   const found: Discovery = response.ok ? await response.json() : {};
-  const { authorization_endpoint, token_endpoint } = found;
+  const { authorization_endpoint, token_endpoint, scopes_supported } = found;
   if (found.issuer !== issuer || typeof authorization_endpoint !== 'string' || typeof token_endpoint !== 'string') {
     throw new SignInRefused(`${issuer} has no valid discovery document. Check the setting issuers of the stage.`);
   }
-  return { authorization_endpoint, token_endpoint };
+  return { authorization_endpoint, token_endpoint, scopes_supported };
+}
+
+/** Browsers do not say why a request was not sent or its response may not be read. */
+async function askIssuer(url: string, form?: Record<string, string>): Promise<Response> {
+  try {
+    return await fetch(url, form && { method: 'POST', body: new URLSearchParams(form) });
+  } catch {
+    const { origin } = new URL(url);
+    throw new SignInRefused(
+      `This browser cannot reach ${origin}. It must respond, allow requests of ${location.origin} (CORS), and be in the setting issuers of the stage (as tokenEndpoint, if it is not the issuer itself).`,
+      'no_response',
+    );
+  }
 }
 
 interface Received {
@@ -144,7 +165,7 @@ interface Received {
 }
 
 async function requestTokens(url: string, form: Record<string, string>): Promise<Received> {
-  const response = await fetch(url, { method: 'POST', body: new URLSearchParams(form) });
+  const response = await askIssuer(url, form);
   const body = await response.json().catch(() => ({}));
   if (response.ok) return body;
   throw new SignInRefused(body.error_description ?? `The issuer responded with ${response.status}.`, body.error);

@@ -25,6 +25,9 @@ const LAST_ISSUER = 'countersign.issuer';
 /** What people typed, by page. The next person who signs in must not see it. */
 const DRAFTS = 'countersign.draft.';
 
+/** What issuers return for `prompt=none` if they would have to ask the person something. */
+const ASKS = ['login_required', 'interaction_required', 'consent_required', 'account_selection_required'];
+
 let session: Session = { state: 'starting' };
 let renewing: Promise<boolean> | undefined;
 const listeners = new Set<() => void>();
@@ -46,8 +49,11 @@ export async function startSession(): Promise<void> {
   const address = new URL(location.href);
   try {
     if (address.pathname === CALLBACK_PATH && address.searchParams.has('state')) {
+      // The code must not stay in the history of the browser, also if the issuer refuses it.
+      history.replaceState(null, '', CALLBACK_PATH);
       const { tokens, returnTo } = await finishSignIn(address);
-      history.replaceState(null, '', returnTo);
+      // With the origin: a path that begins with two slashes would be the address of another host.
+      history.replaceState(null, '', `${location.origin}${returnTo}`);
       sessionStorage.setItem(LAST_ISSUER, tokens.issuer.name);
       return change({ state: 'signed_in', tokens });
     }
@@ -58,7 +64,7 @@ export async function startSession(): Promise<void> {
   } catch (error) {
     sessionStorage.removeItem(LAST_ISSUER);
     // The issuer does not know the person any more: nothing went wrong.
-    const asks = error instanceof SignInRefused && error.code === 'login_required';
+    const asks = error instanceof SignInRefused && ASKS.includes(error.code);
     const reason = error instanceof SignInRefused ? error.message : 'The API does not respond. Try again in a moment.';
     const issuers = await listIssuers().catch(() => []);
     change({ state: 'signed_out', issuers, ...(!asks && { reason }) });

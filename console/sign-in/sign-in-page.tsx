@@ -19,8 +19,8 @@ export function SignInPage({ issuers, reason }: { issuers: readonly Issuer[]; re
       )}
       {issuers.length === 0 && problem === undefined && (
         <p>
-          This stage has no OIDC issuer, so nobody can sign in here. Add one to <code>issuers</code> in cdk.json or to
-          the settings of the tenant, and deploy.
+          This stage has no OIDC issuer, so nobody can sign in here. Add one to <code>issuers</code> in cdk.json and
+          deploy.
         </p>
       )}
       {issuers.map((issuer) => (

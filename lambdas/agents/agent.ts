@@ -1,4 +1,4 @@
-import { type AGENT_PROTOCOL_VERSION, type AgentState, OFFLINE_AFTER_MS, type ProfileName } from './protocol.ts';
+import { type AGENT_PROTOCOL_VERSION, type AgentState, OFFLINE_AFTER_MS, type ProfileName } from './agent-terms.ts';
 
 export const AGENT_SCHEMA_VERSION = 1;
 

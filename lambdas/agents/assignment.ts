@@ -1,5 +1,5 @@
 import type { CommandEnvironment } from './agent.ts';
-import type { ProfileName } from './protocol.ts';
+import type { ProfileName } from './agent-terms.ts';
 
 export const ASSIGNMENT_SCHEMA_VERSION = 1;
 
@@ -38,6 +38,8 @@ export interface Assignment {
   /** The DSSE envelope with the signed `AssignmentStatement`, and the SHA-256 of its payload. */
   envelope: unknown;
   statementHash: string;
+  /** The span of the attempt. Beside the envelope: what is signed does not depend on it. */
+  traceparent?: string;
   offeredAt: string;
   /** Acknowledged later, it is no longer valid. */
   acknowledgeBy: string;

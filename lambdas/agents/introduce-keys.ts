@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type * as z from 'zod';
 import { canonicalJson } from '../run/canonical-json.ts';
+import { AGENT_PROTOCOL_VERSION } from './agent-terms.ts';
 import {
-  AGENT_PROTOCOL_VERSION,
   KEY_INTRODUCTION_PAYLOAD_TYPE,
   type KeyIntroduction,
   type RegisterResponse,

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
+import { OUTPUT_CHUNK_MAX_BYTES } from './agent-terms.ts';
 import type { CommandRef, OutputSummary, StoredChunk } from './output.ts';
 import type { OutputArchive } from './output-store.ts';
-import { OUTPUT_CHUNK_MAX_BYTES } from './protocol.ts';
 
 /**
  * The complete output of a command as one object: lines of JSON. The first line has size, digest and an index of

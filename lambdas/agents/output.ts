@@ -1,4 +1,5 @@
-import { OUTPUT_CHUNKS_MAX, OUTPUT_MAX_BYTES, type OutputChunk, type OutputResponse } from './protocol.ts';
+import { OUTPUT_CHUNKS_MAX, OUTPUT_MAX_BYTES } from './agent-terms.ts';
+import type { OutputChunk, OutputResponse } from './protocol.ts';
 
 /** One command: the attempt of a step under one lease. */
 export interface CommandRef {

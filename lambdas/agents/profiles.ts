@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import type { CommandEnvironment } from './agent.ts';
-import { type Command, ProfileName } from './protocol.ts';
+import { ProfileName } from './agent-terms.ts';
+import type { Command } from './protocol.ts';
 
 /** Every path to a file has exactly one form, so that a list cannot be avoided with `/usr/./bin` or `/usr/bin/../bin`. */
 export const isPlainPath = (path: string): boolean =>

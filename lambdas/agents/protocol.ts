@@ -1,4 +1,13 @@
 import * as z from 'zod';
+import {
+  AGENT_PROTOCOL_VERSION,
+  AGENT_STATES,
+  AgentEnvironment,
+  Capabilities,
+  OUTPUT_CHUNK_MAX_BYTES,
+  OUTPUT_CHUNKS_PER_REQUEST_MAX,
+  ProfileName,
+} from './agent-terms.ts';
 
 /**
  * What agents and the runtime say to each other over HTTPS. The routes of the agent API and the agent program (`agent/`)
@@ -7,42 +16,6 @@ import * as z from 'zod';
  * An agent acts only on responses to its own signed requests. It runs a command only if the signed statement of the
  * assignment names this agent, this lease and a time that has not passed.
  */
-export const AGENT_PROTOCOL_VERSION = 1;
-
-/** An agent syncs this often, and more often while it runs a command, because the sync renews the lease. */
-export const SYNC_INTERVAL_MS = 15_000;
-export const SYNC_WHILE_RUNNING_MS = 10_000;
-/** An agent without the socket, or one that expects a response soon, syncs this often. */
-export const SYNC_WITHOUT_SOCKET_MS = 5_000;
-/** What an agent signs to open its socket. Its URL has another path, which depends on the stage. */
-export const AGENT_SOCKET_PATH = '/api/v1/agent/socket';
-/** API Gateway closes a connection after two hours. */
-export const SOCKET_MAX_MS = 115 * 60_000;
-/** An agent that has not synced for this long is offline. */
-export const OFFLINE_AFTER_MS = 45_000;
-/** An assignment that is not acknowledged within this time goes to another agent. */
-export const ACK_WITHIN_MS = 5_000;
-
-export const OUTPUT_CHUNK_MAX_BYTES = 64 * 1024;
-export const OUTPUT_CHUNKS_PER_REQUEST_MAX = 8;
-/** Further output is counted, not stored. The digest covers what is stored. */
-export const OUTPUT_MAX_BYTES = 10 * 1024 * 1024;
-/** An hour with four chunks a second has 14,400. */
-export const OUTPUT_CHUNKS_MAX = 20_000;
-
-export const PROFILE_NAMES = ['prod-critical', 'prod-standard', 'staging-standard', 'dev-flex'] as const;
-export const ProfileName = z.enum(PROFILE_NAMES);
-export type ProfileName = z.infer<typeof ProfileName>;
-
-export const AGENT_ENVIRONMENTS = ['prod', 'staging', 'dev'] as const;
-export const AgentEnvironment = z.enum(AGENT_ENVIRONMENTS);
-
-/** `assigned`, `executing` and `idle` follow from the assignments of the agent, `offline` from its last sync. */
-export const AGENT_STATES = ['idle', 'assigned', 'executing', 'draining', 'errored', 'offline'] as const;
-export type AgentState = (typeof AGENT_STATES)[number];
-
-const Name = z.string().regex(/^[a-z0-9][a-z0-9._-]{0,62}$/, 'use lower case letters, digits, ".", "_" and "-"');
-export const Capabilities = z.array(Name).max(50);
 const Timestamp = z.iso.datetime();
 /** An Ed25519 public key as SPKI, in base64. */
 const PublicKey = z.string().min(40).max(200);
@@ -115,8 +88,20 @@ export const HeartbeatRequest = z.strictObject({
 export const HeartbeatResponse = z.object({
   server_time: Timestamp,
   state: z.enum(AGENT_STATES),
-  /** Assignments that wait for an acknowledgement. `envelope`: DSSE over an `AssignmentStatement`. */
-  assignments: z.array(z.object({ assignment_id: z.string(), envelope: z.unknown() })),
+  /**
+   * Assignments that wait for an acknowledgement. `envelope`: DSSE over an `AssignmentStatement`. `traceparent`: the span of
+   * the attempt (W3C Trace Context); the command gets it as the variable TRACEPARENT.
+   */
+  assignments: z.array(
+    z.object({
+      assignment_id: z.string(),
+      envelope: z.unknown(),
+      traceparent: z
+        .string()
+        .regex(/^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/)
+        .optional(),
+    }),
+  ),
   /** The new end of each renewed lease; null: the lease is lost, the command must be stopped and its result is ignored. */
   leases: z.array(z.object({ assignment_id: z.string(), expires_at: Timestamp.nullable() })),
   /** Commands to stop: the run was canceled. */
@@ -218,7 +203,6 @@ export const DrainRequest = z.strictObject({ reason: z.string().max(500).optiona
 export const DrainResponse = z.object({ state: z.enum(AGENT_STATES), running: z.int() });
 
 /** The payload type of the DSSE envelope, so that no other signature of the evidence key can pass for an assignment. */
-export const ASSIGNMENT_PAYLOAD_TYPE = 'application/vnd.countersign.assignment+json';
 export const KEY_INTRODUCTION_PAYLOAD_TYPE = 'application/vnd.countersign.key-introduction+json';
 
 export const Command = z.strictObject({

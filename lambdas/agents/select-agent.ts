@@ -1,5 +1,5 @@
 import { type Agent, type CommandEnvironment, freeSlots, heldAt, isOffline } from './agent.ts';
-import type { ProfileName } from './protocol.ts';
+import type { ProfileName } from './agent-terms.ts';
 
 /** An agent that had a problem, or was silent, gets nothing new for this long (source 001, 7.1). */
 export const SKIPPED_AFTER_PROBLEM_MS = 60_000;

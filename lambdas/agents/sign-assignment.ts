@@ -2,7 +2,8 @@ import type { Signer } from '../evidence/evidence-store.ts';
 import { preAuthEncoding } from '../evidence/signing/dsse.ts';
 import { canonicalJson, sha256Hex } from '../run/canonical-json.ts';
 import { CountersignError } from '../run/errors.ts';
-import { ASSIGNMENT_PAYLOAD_TYPE, type AssignmentStatement } from './protocol.ts';
+import { ASSIGNMENT_PAYLOAD_TYPE } from './agent-terms.ts';
+import type { AssignmentStatement } from './protocol.ts';
 
 /** Signs with the evidence key, which agents pin when they are enrolled. */
 export type AssignmentSigner = Pick<Signer, 'sign'>;

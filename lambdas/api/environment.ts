@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { StageIssuer } from '../entry/oidc-issuer.ts';
 import { EVIDENCE_KEYS } from '../evidence/environment.ts';
+import { StageFlags } from '../run/flags-schema.ts';
 import { RunChangerEnvironment } from '../run-changes/environment.ts';
 import { QUEUES } from './queue-names.ts';
 
@@ -57,7 +58,11 @@ export const PoliciesEnvironment = ApiEnvironment.extend({
 /** `LIVE_URL`: the URL of the WebSocket API, if the stage has the live feed. */
 export const AccessEnvironment = ApiEnvironment.extend({ LIVE_URL: z.string().optional() });
 
-export const RunsEnvironment = ApiEnvironment.extend({ EXPORT_BUCKET: z.string() });
+export const RunsEnvironment = ApiEnvironment.extend({
+  EXPORT_BUCKET: z.string(),
+  /** Where people see a trace. */
+  TRACE_URL: z.string().optional(),
+});
 
 export const AgentEnrolEnvironment = z.object({
   RUN_TABLE: z.string(),
@@ -70,6 +75,8 @@ export const AgentEnrolEnvironment = z.object({
 export const AgentWorkEnvironment = RunChangerEnvironment.extend({ EXPORT_BUCKET: z.string() });
 
 export const SetupEnvironment = ApiEnvironment.extend({
+  /** The flags that the stage sets, under those of its tenants. */
+  STAGE_FLAGS: StageFlags,
   STAGE_KIND: z.enum(['prod', 'staging', 'dev']),
   OWN_URL: z.url(),
   STAGE: z.string(),

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { type HttpEvent, type HttpResponse, InvalidResponse, json, Problem } from '../entry/http.ts';
+import { type HttpEvent, type HttpResponse, InvalidResponse, json, PRIVATE, Problem } from '../entry/http.ts';
 import { refusalOf } from '../run/errors.ts';
 import { type Caller, callerOf, requirePerson, requireRight } from './authorizer/caller.ts';
 import {
@@ -106,11 +106,11 @@ function httpResponse(
   if (checked.data instanceof Uint8Array) {
     return {
       statusCode: status,
-      headers: { 'content-type': 'application/json', ...headers },
+      headers: { 'content-type': 'application/json', ...PRIVATE, ...headers },
       body: Buffer.from(checked.data).toString('base64'),
       isBase64Encoded: true,
     };
   }
   const response = json(status, checked.data);
-  return { ...response, headers: { ...response.headers, ...headers } };
+  return { ...response, headers: { ...response.headers, ...PRIVATE, ...headers } };
 }

@@ -2,7 +2,7 @@ import { findOperation } from '../connectors/registry.ts';
 import type { Definitions } from '../pipeline/definitions.ts';
 import { gateFor, writesOf } from '../policy/gates.ts';
 import { type ApprovalRequirement, type Environment, type Policy, whyOf } from '../policy/policy.ts';
-import { AttemptTime, hasTime, type InvocationTime } from '../proposal/attempt-time.ts';
+import { hasTime, type InvocationTime, readTime } from '../proposal/attempt-time.ts';
 import { decideOnCall, makersOfStep, proposeCall } from '../proposal/propose-call.ts';
 import { accessFor, readTarget, resolveNames, type TargetReader } from '../proposal/read-target.ts';
 import { knownSteps, runValues, stepInput } from '../proposal/run-values.ts';
@@ -110,11 +110,13 @@ async function propose(
   if (!operation) return { because: `there is no tool ${step.tool}` };
   const { instance } = await accessFor(foreseer, tenant, operation);
   // The step resolves its names again when it starts: if a name then refers to another record, it needs another approval.
-  const resolved = await resolveNames(foreseer, tenant, operation, input, new AttemptTime(foreseer));
+  const resolved = await resolveNames(foreseer, tenant, operation, input, readTime(foreseer, draft.run, index));
   const proposed = proposeCall({ operation, input: resolved, instance });
   const facts = newStep(index, step, draft.at);
   const makers = makersOfStep(await foreseer.definitions.people(tenant), state, draft, facts);
-  const found = hasTime(foreseer) ? await readTarget(foreseer, tenant, proposed, new AttemptTime(foreseer)) : {};
+  const found = hasTime(foreseer)
+    ? await readTarget(foreseer, tenant, proposed, readTime(foreseer, draft.run, index))
+    : {};
   const before = 'before' in found ? found.before : undefined;
   const asking = { at: draft.at, trigger: state.trigger, before };
   const decided = await decideOnCall(foreseer, draft.run, proposed, { workflow, index, makers }, asking);

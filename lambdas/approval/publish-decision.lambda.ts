@@ -10,6 +10,7 @@ import { systemClock, systemIds, systemLog, systemPause } from '../entry/system.
 import { secretNames } from '../entry/tenant-secrets.ts';
 import { DynamoNoticeStore } from '../notify/dynamo-notice-store.ts';
 import { notifyRunEnd } from '../notify/notify-run-end.ts';
+import { postProgress } from '../notify/post-progress.ts';
 import { CachedDefinitions } from '../pipeline/cached-definitions.ts';
 import { DynamoDefinitions } from '../pipeline/dynamo-definitions.ts';
 import { DynamoRunStore } from '../run/dynamo/dynamo-run-store.ts';
@@ -25,6 +26,7 @@ import { SfnTaskTokens } from './sfn-task-tokens.ts';
 const ofRun = { entryId: z.string(), tenant: z.string(), runId: z.string() };
 const Message = z.union([
   z.object({ kind: z.literal('notify_run_end'), ...ofRun }),
+  z.object({ kind: z.literal('post_progress'), ...ofRun, seq: z.int() }),
   z.object({
     /** Absent: publish a change of the approval. */
     kind: z.enum(['list_overdue', 'repeat_digest']).optional(),
@@ -65,6 +67,7 @@ export const handler = functionHandler<SQSEvent, SQSBatchResponse>().handler((ev
   const timeLeftMs = () => context.getRemainingTimeInMillis();
   const process = (message: z.infer<typeof Message>) => {
     if (message.kind === 'notify_run_end') return notifyRunEnd({ ...notifier, timeLeftMs }, message);
+    if (message.kind === 'post_progress') return postProgress({ ...notifier, timeLeftMs }, message);
     const { kind, ...about } = message;
     return kind ? postDigest({ ...digester, timeLeftMs }, { kind, ...about }) : publishDecision(publisher, about);
   };

@@ -1,6 +1,6 @@
 import { stricter } from '../policy/approval-requirement.ts';
 import { groundsOf } from '../policy/policy.ts';
-import { AttemptTime } from '../proposal/attempt-time.ts';
+import { readTime } from '../proposal/attempt-time.ts';
 import type { DecidedCall } from '../proposal/propose-call.ts';
 import { callableFrom, readTarget } from '../proposal/read-target.ts';
 import { runValues } from '../proposal/run-values.ts';
@@ -32,7 +32,7 @@ export async function requestWriteApproval(
   { step, decided, governed, gate }: WriteToApprove,
 ): Promise<void> {
   const { request, decision, action, input, proposal, actionHash } = decided;
-  const found = await readTarget(requester, draft.run.tenant, decided, new AttemptTime(requester));
+  const found = await readTarget(requester, draft.run.tenant, decided, readTime(requester, draft.run, step.index));
   // An undo expects the values that its write left, not the values that people see.
   const guarded = state.workflow.onDrift === 'refuse' && step.undoes === undefined;
   if (guarded && 'why' in found) {

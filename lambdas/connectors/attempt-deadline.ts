@@ -14,6 +14,8 @@ export interface AttemptDeadline {
   allowMs(request: RequestToSend): number;
   /** The last allowed request was not sent. */
   requestNotSent(): void;
+  /** The span of the attempt, for the header of each request. */
+  readonly traceparent?: string | undefined;
 }
 
 const deadlines = new AsyncLocalStorage<AttemptDeadline>();
@@ -24,5 +26,11 @@ export const withinDeadline = <T>(deadline: AttemptDeadline, attempt: () => Prom
 
 export const allowedMs = (request: RequestToSend): number =>
   deadlines.getStore()?.allowMs(request) ?? request.timeoutMs;
+
+/** Part of the request only: neither the proposed write nor its key, hash or receipt contain it. */
+export function traceHeader(): { traceparent?: string } {
+  const traceparent = deadlines.getStore()?.traceparent;
+  return traceparent === undefined ? {} : { traceparent };
+}
 
 export const requestNotSent = (): void => deadlines.getStore()?.requestNotSent();

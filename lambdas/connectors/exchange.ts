@@ -1,7 +1,7 @@
 import type * as z from 'zod';
 import { tryParseJson } from '../entry/parse-json.ts';
 import type { CountersignError } from '../run/errors.ts';
-import { allowedMs } from './attempt-deadline.ts';
+import { allowedMs, traceHeader } from './attempt-deadline.ts';
 import {
   asRead,
   errorForStatus,
@@ -110,7 +110,11 @@ async function send(request: Exchange<unknown>): Promise<Response> {
   try {
     return await fetch(url, {
       method,
-      headers: { accept: 'application/json', 'content-type': contentType, 'user-agent': USER_AGENT, ...headers },
+      headers: {
+        ...{ accept: 'application/json', 'content-type': contentType, 'user-agent': USER_AGENT },
+        ...traceHeader(),
+        ...headers,
+      },
       body: form || body === undefined ? body : JSON.stringify(body),
       // The credential is for this address only, so redirects are not followed.
       redirect: 'manual',

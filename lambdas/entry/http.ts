@@ -1,6 +1,8 @@
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2, Context } from 'aws-lambda';
 import type { ProblemCode } from '../run/errors.ts';
+import { readEnvironment } from './environment.ts';
 import { functionHandler } from './middy-handler.ts';
+import { atOwnDomain, OwnDomainEnvironment, refusalOfDirectRequest } from './own-domain.ts';
 import { JsonError, parseJson } from './parse-json.ts';
 import { systemLog } from './system.ts';
 
@@ -51,26 +53,34 @@ export function parseJsonBody(text: string): unknown {
   }
 }
 
+/** For responses with data of a tenant: browsers neither store nor reinterpret them. */
+export const PRIVATE = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };
+
 export function json(status: number, body: unknown): HttpResponse {
   return { statusCode: status, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
 }
 
 /** Makes a Lambda handler. A `Problem` becomes `application/problem+json`, any other error a 500 without details. */
 export function httpHandler(handle: (event: HttpEvent, context: Context) => Promise<HttpResponse>) {
+  const ownDomain = readEnvironment(OwnDomainEnvironment);
   return functionHandler<HttpEvent, HttpResponse>()
     .use({
       onError: (request) => {
         request.response = problemResponse(request.error, request.event);
       },
     })
-    .handler(handle);
+    .handler(async (event, context) => {
+      const refusal = refusalOfDirectRequest(ownDomain, event.headers);
+      if (refusal) throw new Problem(403, 'FORBIDDEN', refusal);
+      return handle(atOwnDomain(ownDomain, event), context);
+    });
 }
 
 function problemResponse(error: unknown, event: HttpEvent): HttpResponse {
   const problem = error instanceof Problem ? error : unexpected(error, event);
   return {
     statusCode: problem.status,
-    headers: { 'content-type': 'application/problem+json', ...problem.headers },
+    headers: { 'content-type': 'application/problem+json', ...PRIVATE, ...problem.headers },
     body: JSON.stringify({
       type: `urn:countersign:${problem.code.toLowerCase().replaceAll('_', '-')}`,
       title: TITLES[problem.status] ?? 'Error',

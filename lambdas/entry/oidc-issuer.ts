@@ -33,6 +33,8 @@ export type OidcIssuer = z.infer<typeof OidcIssuer>;
 export const StageIssuer = OidcIssuer.extend({
   issuer: z.union([IssuerUrl, z.string().max(200).startsWith(`${OWN_URL}/`)]),
   tenant: z.string(),
+  /** If it has another origin than the issuer, as Cognito's: the console may send requests only to origins named here. */
+  tokenEndpoint: z.string().max(300).refine(isPlainUrl, 'the https URL `token_endpoint` of the issuer').optional(),
 });
 export type StageIssuer = z.infer<typeof StageIssuer>;
 

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { TelemetryEnvironment } from '../telemetry/environment.ts';
 
 /** Ed25519 signatures are deterministic. ECDSA P-256 is for regions without Ed25519. */
 export const SigningAlgorithm = z.enum(['ED25519_SHA_512', 'ECDSA_SHA_256']).default('ED25519_SHA_512');
@@ -19,7 +20,10 @@ const SigningEnvironment = z.object({
 });
 
 export const SealEnvironment = SigningEnvironment.extend({
-  STAGE: z.string(),
+  ...TelemetryEnvironment,
+  /** Where traces are sent, and the secret with headers for it; absent in a stage without traces. */
+  TRACES_URL: z.url().optional(),
+  TRACES_SECRET_ARN: z.string().optional(),
   EXPORT_BUCKET: z.string(),
   /** Encrypts the artifacts, which contain values. */
   VALUES_KEY_ARN: z.string(),

@@ -32,6 +32,8 @@ export interface RequestedRun {
   inputs?: Record<string, unknown>;
   /** Further people whose input is in the run. */
   makers?: string[];
+  /** The trace that the run joins. */
+  traceparent?: string;
 }
 
 /**

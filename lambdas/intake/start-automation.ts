@@ -16,7 +16,7 @@ export interface Starter extends RunStarter {
 
 /** The automation with this name, if it may start runs. */
 export async function startableAutomation(
-  { definitions }: Pick<Starter, 'definitions'>,
+  { definitions }: { definitions: Pick<Definitions, 'automations'> },
   tenant: string,
   name: string,
 ): Promise<Automation> {

@@ -1,8 +1,8 @@
 import type { StoredChunk } from '../agents/output.ts';
 import type { Commit } from '../run/commit.ts';
 import { docOf, type Item, keyOf } from '../run/dynamo/dynamo-items.ts';
-import { COMMIT_PREFIX, type Key } from '../run/dynamo/dynamo-keys.ts';
-import type { NewRow } from './fan-out.ts';
+import { COMMIT_PREFIX, type Key, PERSON_PREFIX } from '../run/dynamo/dynamo-keys.ts';
+import type { NewRow, RemovedPerson } from './fan-out.ts';
 
 /** Reads a row as a stream has it: bytes are in base64. Undefined for other rows in the same partitions. */
 export function newRowOf(image: Item, sequenceNumber: string): NewRow | undefined {
@@ -13,6 +13,15 @@ export function newRowOf(image: Item, sequenceNumber: string): NewRow | undefine
   if (key.sk.startsWith(COMMIT_PREFIX)) return { ...place, kind: 'commit', commit: docOf<Commit>(item) };
   const { isChunk, ...command } = commandOfOutput(key);
   return isChunk ? { ...place, kind: 'output', ...command, chunk: docOf<StoredChunk>(item) } : undefined;
+}
+
+/** The person whose row was deleted. Undefined for other rows. */
+export function removedPersonOf(keys: Item | undefined): RemovedPerson | undefined {
+  if (!keys) return undefined;
+  const { pk, sk } = keyOf(keys);
+  return sk.startsWith(PERSON_PREFIX)
+    ? { tenant: tenantAndRunOf(pk).tenant, person: sk.slice(PERSON_PREFIX.length) }
+    : undefined;
 }
 
 function tenantAndRunOf(pk: string): { tenant: string; runId: string } {

@@ -76,19 +76,46 @@ function wantedBy(watchers: readonly Watcher[]): Map<string, boolean> {
 
 /** A person who was removed receives nothing more, and their connections end. */
 async function allowedWatchers(
-  { isPerson, live, sockets, log }: FanOutPorts,
+  ports: FanOutPorts,
   tenant: string,
   watchers: readonly Watcher[],
-): Promise<Watcher[]> {
-  const allowed: Watcher[] = [];
-  for (const watcher of watchers) {
-    if (watcher.machine || (await isPerson(tenant, watcher.person))) allowed.push(watcher);
-    else {
-      await live.close(watcher.connectionId);
-      await sockets
-        .disconnect(watcher.connectionId)
-        .catch((error) => log.warn('a connection of a removed person stays open; it receives nothing', { error }));
-    }
+): Promise<readonly Watcher[]> {
+  const people = [...new Set(watchers.filter(({ machine }) => !machine).map(({ person }) => person))];
+  const removed = new Set<string>();
+  // At once: one after the other, hundreds of people would delay the batch by seconds.
+  await Promise.all(people.map(async (person) => (await ports.isPerson(tenant, person)) || removed.add(person)));
+  if (removed.size === 0) return watchers;
+  await endConnections(ports, tenant, watchers, removed);
+  return watchers.filter(({ machine, person }) => machine || !removed.has(person));
+}
+
+/** A person who was removed from a tenant. */
+export interface RemovedPerson {
+  tenant: string;
+  person: string;
+}
+
+/** Ends the connections of removed people. Without it they would stay open until the next event of the tenant. */
+export async function endConnectionsOf(ports: FanOutPorts, removed: readonly RemovedPerson[]): Promise<void> {
+  for (const [tenant, ofTenant] of Map.groupBy(removed, ({ tenant }) => tenant)) {
+    const people = new Set(ofTenant.map(({ person }) => person));
+    await endConnections(ports, tenant, await ports.live.watchers(tenant), people);
   }
-  return allowed;
+}
+
+async function endConnections(
+  { live, sockets, log }: FanOutPorts,
+  tenant: string,
+  watchers: readonly Watcher[],
+  people: ReadonlySet<string>,
+): Promise<void> {
+  const ofPeople = watchers.filter(({ machine, person }) => !machine && people.has(person));
+  for (const connectionId of new Set(ofPeople.map((watcher) => watcher.connectionId))) {
+    await live.close(connectionId);
+    await sockets
+      .disconnect(connectionId)
+      .catch((error) =>
+        log.warn('a connection of a removed person stays open; it receives nothing', { tenant, error }),
+      );
+  }
 }

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { AGENT_SOCKET_PATH } from '../agents/protocol.ts';
+import { AGENT_SOCKET_PATH } from '../agents/agent-terms.ts';
 import { type AgentAuthenticator, authenticateAgent } from '../api/agents/authenticate-agent.ts';
 import { type HttpEvent, Problem } from '../entry/http.ts';
 import { JsonError, parseJson } from '../entry/parse-json.ts';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { SOCKET_MAX_MS } from '../agents/protocol.ts';
+import { SOCKET_MAX_MS } from '../agents/agent-terms.ts';
 import { type Clock, isoNow } from '../entry/ports.ts';
 import type { LiveStore, Ticket } from './live-store.ts';
 

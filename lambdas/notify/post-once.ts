@@ -63,7 +63,7 @@ async function claimAndPost(poster: Poster, read: Notice, message: Postable): Pr
   // Another invocation was first.
   if (!claimed) return false;
   try {
-    const posted = await withinDeadline(new AttemptTime(poster, lease), () => message.post());
+    const posted = await withinDeadline(new AttemptTime(poster, { lease }), () => message.post());
     return await settle(poster, claimed, { notifiedAt: isoNow(poster.clock), message: posted });
   } catch (error) {
     return handleFailure(poster, claimed, error);

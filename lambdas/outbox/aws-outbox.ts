@@ -39,6 +39,10 @@ export class AwsOutbox implements OutboxDispatcher {
         const body = { kind, entryId, tenant, runId, stepIndex, leaseVersion };
         return this.#send(this.#to.sealQueueUrl, tenant, body);
       }
+      case 'post_progress':
+        return this.#send(this.#to.approvalQueueUrl, tenant, {
+          ...{ kind: entry.kind, entryId, tenant, runId, seq: entry.seq },
+        });
       case 'notify_run_end':
         return this.#send(this.#to.approvalQueueUrl, tenant, { kind: entry.kind, entryId, tenant, runId });
       case 'follow_approval': {

@@ -38,6 +38,8 @@ export const OutboxEntry = z.discriminatedUnion('kind', [
   entryOf('store_output', { stepIndex: z.int(), leaseVersion: z.int() }),
   /** Notifies people of the end of the run. */
   entryOf('notify_run_end', {}),
+  /** Shows a commit in the thread of the run. */
+  entryOf('post_progress', { seq: z.int() }),
   /** Starts the state machine that waits for the decision. */
   entryOf('start_approval', { approvalId: z.string(), clocks: ApprovalClocks }),
   /** Publishes a change of an approval: updates its card, and ends its state machine if it is closed. */
@@ -147,6 +149,7 @@ async function actionOf(
     case 'notify_run_end':
       return { kind, ...of };
     case 'seal_addendum':
+    case 'post_progress':
       return { kind, ...of, seq: Number(rest) };
     case 'store_output': {
       const [stepIndex, leaseVersion] = rest.split('.').map(Number);

@@ -2,6 +2,7 @@ import type { ProfileDefinition } from '../agents/profiles.ts';
 import { Cached } from '../entry/cached.ts';
 import type { Person } from '../people/people.ts';
 import type { TenantSettings } from '../run/caps.ts';
+import { type FlagValues, withStageFlags } from '../run/flags.ts';
 import type { PublishedWorkflow } from '../workflow/workflow.ts';
 import type { StoredConfiguration } from './configuration.ts';
 import type { Automation, Definitions } from './definitions.ts';
@@ -15,14 +16,17 @@ type CachedKinds = 'automations' | 'sources' | 'settings' | 'workflow' | 'people
 /** Definitions cached in a warm function. Workflow versions are cached for ever, because they never change. */
 export class CachedDefinitions implements Pick<Definitions, CachedKinds> {
   readonly #source: Pick<Definitions, CachedKinds>;
+  readonly #stageFlags: FlagValues;
   readonly #automations: Cached<Automation[]>;
   readonly #sources: Cached<GenericSource[]>;
   readonly #settings: Cached<TenantSettings>;
   readonly #people: Cached<Person[]>;
   readonly #workflows = new Map<string, PublishedWorkflow>();
 
-  constructor(source: Pick<Definitions, CachedKinds>, now: () => number) {
+  /** `stageFlags`: the flags that the stage sets, under those of its tenants. */
+  constructor(source: Pick<Definitions, CachedKinds>, now: () => number, stageFlags: FlagValues = {}) {
     this.#source = source;
+    this.#stageFlags = stageFlags;
     this.#automations = new Cached(CHANGES_SEEN_WITHIN_MS, now);
     this.#sources = new Cached(CHANGES_SEEN_WITHIN_MS, now);
     this.#settings = new Cached(CHANGES_SEEN_WITHIN_MS, now);
@@ -38,7 +42,9 @@ export class CachedDefinitions implements Pick<Definitions, CachedKinds> {
   }
 
   settings(tenant: string): Promise<TenantSettings> {
-    return this.#settings.get(tenant, () => this.#source.settings(tenant));
+    return this.#settings.get(tenant, async () =>
+      withStageFlags(await this.#source.settings(tenant), this.#stageFlags),
+    );
   }
 
   /** Not cached: a command that was just forbidden does not run. Only runs with commands read them. */

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { AgentEnvironment, Capabilities } from '../agents/protocol.ts';
+import { AgentEnvironment, Capabilities } from '../agents/agent-terms.ts';
 
 export const ConfigurationName = z.string().regex(/^[a-z][a-z0-9-]{0,62}$/, 'a name like triage-agent');
 

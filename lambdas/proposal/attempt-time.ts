@@ -4,7 +4,9 @@ import { TargetRefused } from '../connectors/target-errors.ts';
 import type { Clock } from '../entry/ports.ts';
 import { CountersignError } from '../run/errors.ts';
 import { mayStillSend } from '../run/lease.ts';
+import type { Run } from '../run/run.ts';
 import type { Lease } from '../run/step.ts';
+import { stepSpan, traceparentOf } from '../telemetry/trace-context.ts';
 
 /** Reserved in every attempt for the commit of its outcome. */
 const TIME_FOR_THE_COMMIT_MS = 3_000;
@@ -31,11 +33,13 @@ export const hasTime = ({ timeLeftMs }: Pick<InvocationTime, 'timeLeftMs'>): boo
 export class AttemptTime implements AttemptDeadline {
   readonly #invocation: InvocationTime;
   readonly #lease: Lease | undefined;
+  readonly traceparent: string | undefined;
   #writesSent = 0;
 
-  constructor(invocation: InvocationTime, lease?: Lease) {
+  constructor(invocation: InvocationTime, { lease, traceparent }: { lease?: Lease; traceparent?: string } = {}) {
     this.#invocation = invocation;
     this.#lease = lease;
+    this.traceparent = traceparent;
   }
 
   get hasSentAWrite(): boolean {
@@ -60,3 +64,10 @@ export class AttemptTime implements AttemptDeadline {
     this.#writesSent = Math.max(0, this.#writesSent - 1);
   }
 }
+
+/** The time of reads before an attempt: for policy, for approvers, or to find a record by its name. */
+export const readTime = (
+  invocation: InvocationTime,
+  run: Pick<Run, 'tenant' | 'runId' | 'traceparent'>,
+  stepIndex: number,
+): AttemptTime => new AttemptTime(invocation, { traceparent: traceparentOf(run, stepSpan(stepIndex)) });

@@ -4,14 +4,12 @@ import { type Clock, isoNow } from '../entry/ports.ts';
 import type { Definitions } from '../pipeline/definitions.ts';
 import { agentsAreEnabled, type TenantSettings } from '../run/caps.ts';
 import { CountersignError } from '../run/errors.ts';
-import { isAgentTool, later } from '../run/lease.ts';
+import { AGENTS_ARE_OFF } from '../run/flags.ts';
+import { isAgentTool } from '../run/lease.ts';
 import type { Run } from '../run/run.ts';
-import { AskedToWait } from './asked-to-wait.ts';
+import { askedToWaitForFlag } from './asked-to-wait.ts';
 import { containsUnknown } from './known-after-apply.ts';
 import type { ProposedCall } from './propose-call.ts';
-
-/** A changed setting takes effect within this time. */
-const ASKS_AGAIN_AFTER_MS = 60_000;
 
 interface Checker {
   definitions: Pick<Definitions, 'profiles'>;
@@ -26,11 +24,8 @@ export async function checkCommand(
 ): Promise<void> {
   if (!isAgentTool(proposed.operation.tool)) return;
   if (!agentsAreEnabled(settings)) {
-    throw new AskedToWait(
-      'AGENTS_DISABLED',
-      'agents are switched off for this tenant (worker_orchestration.enabled); the step waits until they are switched on',
-      later(isoNow(checker.clock), ASKS_AGAIN_AFTER_MS),
-    );
+    const at = isoNow(checker.clock);
+    throw askedToWaitForFlag('AGENTS_DISABLED', AGENTS_ARE_OFF, 'worker_orchestration.enabled', at);
   }
   checkRequested(run.request?.profile, proposed);
   await checkProfile(checker, run.tenant, proposed);

@@ -154,7 +154,10 @@ async function sendMessages(
   if (wakeAfterMs !== undefined) sends.push(changer.queue.send({ tenant, runId }, wakeAfterMs));
   if (change.creates) sends.push(changer.queue.send({ tenant, runId: change.creates.run.runId }));
   for (const { step } of change.steps) {
-    const ends = hasOpenSession(steps.get(step.index)) && !hasOpenSession(step);
+    // The commit that records the start of a session may also end its step, because another step has failed.
+    const was = steps.get(step.index);
+    const isNew = was?.session?.sessionId !== step.session?.sessionId;
+    const ends = step.session !== undefined && !hasOpenSession(step) && (isNew || hasOpenSession(was));
     if (ends) sends.push(changer.queue.send({ tenant, runId, endSession: step.index }));
   }
   const freed = change.caps.some(({ kind }) => kind === 'return_slot' || kind === 'release_key');

@@ -1,10 +1,11 @@
 import { newOutboxEntry } from '../outbox/outbox.ts';
 import type { RecordedError } from '../run/errors.ts';
 import { later } from '../run/lease.ts';
+import { progressOf, threadOf } from '../run/progress.ts';
 import { isTerminal } from '../run/run.ts';
 import type { By, RunDraft } from '../run/run-draft.ts';
 import type { RunStore } from '../run/run-store.ts';
-import { isFinished } from '../run/step.ts';
+import { isFinished, waitsForFlag } from '../run/step.ts';
 import { runnableSteps } from '../workflow/step-order.ts';
 import { closeOpenSteps } from './close-open-steps.ts';
 import type { FollowUp } from './commit-run.ts';
@@ -42,6 +43,7 @@ export async function concludeRun(
     await endRun(runs, draft);
     return {};
   }
+  showProgress(draft);
   const dueAt = nextDueAt(draft, workLeft);
   draft.note({ dueAt, currentStep: currentStep(state, draft) });
   return wakeAfter(draft, workLeft, dueAt);
@@ -93,14 +95,21 @@ async function endRun(runs: Pick<RunStore, 'approval'>, draft: RunDraft): Promis
   if (notify.length > 0) draft.enqueue(newOutboxEntry({ kind: 'notify_run_end', tenant, runId }, draft.at));
 }
 
-/** The time that people need to decide does not count against the deadline. */
+/** Only runs of a thread have somebody to show it to. */
+function showProgress(draft: RunDraft): void {
+  const { tenant, runId, seq } = draft.run;
+  if (!threadOf(draft.run) || progressOf(draft.events) === undefined) return;
+  draft.enqueue(newOutboxEntry({ kind: 'post_progress', tenant, runId, seq: seq + 1 }, draft.at));
+}
+
+/** The time that people need to decide, or to switch a flag on, does not count against the deadline. */
 function extendDeadline(draft: RunDraft): void {
   const { run } = draft;
   const asked = [...draft.steps.values()].some(({ status }) => status === 'waiting_approval');
   if (!asked && !isTerminal(run) && run.approvalOverdueSince !== undefined) {
     draft.note({ approvalOverdueSince: undefined });
   }
-  const waits = run.status === 'waiting_approval' || run.status === 'paused';
+  const waits = run.status === 'waiting_approval' || run.status === 'paused' || waitsForFlag(run, draft.steps);
   if (waits && run.waitingForPeopleSince === undefined) draft.note({ waitingForPeopleSince: draft.at });
   if (!waits && !isTerminal(run) && run.waitingForPeopleSince !== undefined) {
     const waitedMs = Math.max(0, Date.parse(draft.at) - Date.parse(run.waitingForPeopleSince));

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { StageFlags } from '../run/flags-schema.ts';
 import { TelemetryEnvironment } from '../telemetry/environment.ts';
 
 /** The environment of every function that changes runs. */
@@ -7,5 +8,7 @@ export const RunChangerEnvironment = z.object({
   STEP_QUEUE_URL: z.string(),
   SEAL_QUEUE_URL: z.string(),
   APPROVAL_QUEUE_URL: z.string(),
+  /** The flags that the stage sets, under those of its tenants. */
+  STAGE_FLAGS: StageFlags,
   ...TelemetryEnvironment,
 });

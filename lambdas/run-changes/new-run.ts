@@ -2,6 +2,7 @@ import { type Automation, destinationsOf, termsOf } from '../pipeline/automation
 import { type Commit, genesisHash, sealCommit } from '../run/commit.ts';
 import { later } from '../run/lease.ts';
 import { type ActiveRun, RUN_DEADLINE_MS, RUN_SCHEMA_VERSION, type RunRequest, type Trigger } from '../run/run.ts';
+import type { SlackThread } from '../run/run-terms.ts';
 import { PICK_UP_WITHIN_MS } from './next-wake.ts';
 
 /** The parts of an automation that a run needs. */
@@ -23,6 +24,8 @@ export interface NewRun {
   inputs?: Record<string, unknown>;
   makers?: string[];
   traceparent?: string;
+  /** Where its progress and its end are shown. */
+  thread?: SlackThread;
 }
 
 /** A queued run and the first commit of its chain. */
@@ -31,7 +34,7 @@ export function newRun(started: NewRun): { run: ActiveRun; commit: Commit } {
   const makers = [...new Set([started.makers ?? [], automation.author ?? []].flat())];
   const { source, event, receivedAt: at } = trigger;
   const terms = termsOf(automation);
-  const notify = destinationsOf(automation);
+  const notify = [...destinationsOf(automation), ...(started.thread ? [started.thread] : [])];
   const commit = sealCommit({
     seq: 1,
     prevHash: genesisHash(tenant, runId),

@@ -1,7 +1,7 @@
 import { earlier, isAgentTool, later } from '../run/lease.ts';
 import type { ActiveStatus } from '../run/run.ts';
 import type { RunDraft } from '../run/run-draft.ts';
-import type { Step } from '../run/step.ts';
+import { type Step, waitsForFlag } from '../run/step.ts';
 import type { FollowUp } from './commit-run.ts';
 
 /** How long a run with work left may wait for its message before the sweeper sends another. */
@@ -17,8 +17,9 @@ export function nextDueAt(draft: RunDraft, workLeft: boolean): string | undefine
   if (run.status === 'paused') return asked.flatMap((step) => stepDueAt(step) ?? []).sort()[0];
   const times = steps.flatMap((step) => stepDueAt(step) ?? []);
   if (workLeft) times.push(later(draft.at, PICK_UP_WITHIN_MS));
-  // The deadline does not apply while people decide, nor to a rollback that has begun.
-  if (run.status !== 'waiting_approval' && run.status !== 'rolling_back') times.push(run.deadlineAt);
+  // The deadline does not apply while people decide or a flag is off, nor to a rollback that has begun.
+  const waits = run.status === 'waiting_approval' || waitsForFlag(run, draft.steps);
+  if (!waits && run.status !== 'rolling_back') times.push(run.deadlineAt);
   return times.reduce(earlier);
 }
 

@@ -3,14 +3,15 @@ import type { Resumed } from '../run/events/run-events.ts';
 import { hasExpired } from '../run/lease.ts';
 import { INACTIVITY_MAX_MS } from '../run/run.ts';
 import type { RunDraft } from '../run/run-draft.ts';
+import { waitsForFlag } from '../run/step.ts';
 import type { RunChanger, RunState } from './run-changer.ts';
 
 /** An orphaned run is resumed this often before it ends. */
 export const ORPHAN_RESUMES_MAX = 3;
 
-/** Why the run must end now: it is past its deadline, or resuming it did not help. Time spent on approvals does not count. */
+/** Why the run must end now: it is past its deadline, or resuming it did not help. Time spent on approvals, or until a flag is on, does not count. */
 export function overdueError({ run, steps }: RunState, now: string) {
-  if (run.status === 'waiting_approval' || run.status === 'rolling_back') return undefined;
+  if (run.status === 'waiting_approval' || run.status === 'rolling_back' || waitsForFlag(run, steps)) return undefined;
   if (run.deadlineAt <= now) {
     const signals = [...steps.values()].flatMap((step) =>
       step.status === 'waiting_external' && step.awaits.kind === 'signal' ? [`"${step.awaits.event}"`] : [],

@@ -1,6 +1,7 @@
 import { hashOf } from '../run/canonical-json.ts';
 import { type CreatedRun, genesisHash } from '../run/commit.ts';
 import { CountersignError } from '../run/errors.ts';
+import { flagsOfRun } from '../run/flags.ts';
 import { later } from '../run/lease.ts';
 import type { Receipt } from '../run/receipt.ts';
 import {
@@ -14,6 +15,7 @@ import {
 import { type By, RunDraft } from '../run/run-draft.ts';
 import type { RunReads } from '../run/run-store.ts';
 import type { Steps } from '../run/step.ts';
+import { RUN_SPAN, traceparentOf } from '../telemetry/trace-context.ts';
 import { annotateRun } from './change-run.ts';
 import { loadState } from './commit-run.ts';
 import { isUndoable, type WrittenStep } from './compensation.ts';
@@ -110,13 +112,14 @@ interface Rollback {
 
 /** A run that begins in `rolling_back`: it has no steps of the workflow, only undos. It needs no slot. */
 function rollbackRun(
-  { trigger, published }: RunState,
+  { trigger, published, settings }: RunState,
   run: TerminalRun,
   runId: string,
   rollback: Rollback,
 ): CreatedRun {
   const { bundleHash, steps, by, at } = rollback;
   const { tenant, automation, workspace, workflow, subject, enrichment, inputs, salt } = run;
+  const flags = flagsOfRun(settings);
   const rollbackOf = { runId: run.runId, bundleHash, steps };
   const accepted = { ...run.trigger, key: `rollback:${run.runId}` };
   const before: ActiveRun = {
@@ -130,10 +133,12 @@ function rollbackRun(
     ...(subject !== undefined && { subject }),
     ...(enrichment && { enrichment }),
     ...(salt !== undefined && { salt }),
+    traceparent: traceparentOf(run, RUN_SPAN),
     ...(inputs && { inputs }),
     makers: [by.actor],
     writes: 0,
     rollbackOf,
+    flags,
     status: 'queued',
     seq: 0,
     headHash: genesisHash(tenant, runId),
@@ -158,6 +163,7 @@ function rollbackRun(
       enrichmentHash: hashOf(enrichment ?? null),
       ...(salt !== undefined && { salted: true as const }),
       ...(published && { workflowHash: hashOf(published) }),
+      flags,
     })
     .move('ready', by)
     .move('rolling_back', by)

@@ -8,13 +8,18 @@ import { AwsOutbox } from '../outbox/aws-outbox.ts';
 import { CachedDefinitions } from '../pipeline/cached-definitions.ts';
 import { DynamoDefinitions } from '../pipeline/dynamo-definitions.ts';
 import { DynamoRunStore } from '../run/dynamo/dynamo-run-store.ts';
+import type { FlagValues } from '../run/flags.ts';
 import { wireTelemetry } from '../telemetry/telemetry.wiring.ts';
 import { RunChangerEnvironment } from './environment.ts';
 import { SqsStepQueue } from './sqs-step-queue.ts';
 
-/** A function that never ends a run, or never requests an approval, has no destination for those outbox entries. */
-type Destinations = Omit<z.infer<typeof RunChangerEnvironment>, 'SEAL_QUEUE_URL'> & {
+/**
+ * A function that never ends a run, or never requests an approval, has no destination for those outbox entries. One that
+ * starts no step needs no flags.
+ */
+type Destinations = Omit<z.infer<typeof RunChangerEnvironment>, 'SEAL_QUEUE_URL' | 'STAGE_FLAGS'> & {
   SEAL_QUEUE_URL?: string;
+  STAGE_FLAGS?: FlagValues;
   APPROVAL_MACHINE_ARN?: string;
 };
 
@@ -27,7 +32,7 @@ export function wireRunChanger(environment: Destinations = readEnvironment(RunCh
     dynamo,
     runs: new DynamoRunStore(dynamo, environment.RUN_TABLE, systemPause, systemClock),
     stored,
-    definitions: new CachedDefinitions(stored, systemClock.now),
+    definitions: new CachedDefinitions(stored, systemClock.now, environment.STAGE_FLAGS),
     queue: new SqsStepQueue(sqs, environment.STEP_QUEUE_URL),
     outbox: new AwsOutbox(
       sqs,

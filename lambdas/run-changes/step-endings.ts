@@ -1,5 +1,6 @@
 import { hashOf } from '../run/canonical-json.ts';
 import { type RecordedError, recordedError } from '../run/errors.ts';
+import type { FlagName } from '../run/flags.ts';
 import { later } from '../run/lease.ts';
 import type { Receipt } from '../run/receipt.ts';
 import { backoffMs } from '../run/retry-policy.ts';
@@ -85,10 +86,11 @@ export function scheduleRetry(
   draft: RunDraft,
   step: StepFacts & Partial<Prepared>,
   error: RecordedError,
-  wait: { retryAfterMs?: number; notBefore?: string; delaysMs?: number[] } = {},
+  wait: { retryAfterMs?: number; notBefore?: string; delaysMs?: number[]; flag?: FlagName } = {},
 ): void {
   const backoff = later(draft.at, backoffMs(step.attempt, random(), wait.retryAfterMs, wait.delaysMs));
   const retryAt = wait.notBefore !== undefined && wait.notBefore > backoff ? wait.notBefore : backoff;
+  const flag = wait.flag !== undefined && { flag: wait.flag };
   const waiting: RetryableStep = {
     ...factsOf(step, draft.at),
     input: step.input,
@@ -96,8 +98,11 @@ export function scheduleRetry(
     status: 'failed_retryable',
     retryAt,
     error,
+    ...flag,
   };
-  draft.put(waiting).record({ type: 'step.retry_scheduled', step: step.id, index: step.index, retryAt, error });
+  draft
+    .put(waiting)
+    .record({ type: 'step.retry_scheduled', step: step.id, index: step.index, retryAt, error, ...flag });
 }
 
 /** Gives a receipt its outcome, in the same commit as its step. */

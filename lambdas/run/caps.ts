@@ -2,6 +2,8 @@ import * as z from 'zod';
 import { ISSUERS_MAX, OidcIssuer, repeatedIssuer } from '../entry/oidc-issuer.ts';
 import { sha256Hex } from './canonical-json.ts';
 import { CountersignError } from './errors.ts';
+import { isOn } from './flags.ts';
+import { Flags } from './flags-schema.ts';
 import type { Run, Slot } from './run.ts';
 
 /** Limits of a tenant or workflow. A cap that is not set has no counter. */
@@ -19,16 +21,11 @@ export const TenantSettings = z.strictObject({
   /** One counter allows about 1,000 changes per second. A busier tenant needs several. */
   counterShards: z.int().min(1).max(20).default(1),
   /** Parts of the product that a tenant may switch off, under the names of source 001, 8.1. */
-  features: z
-    .strictObject({
-      'worker_orchestration.enabled': z
-        .boolean()
-        .default(true)
-        .describe('`false`: no commands are assigned to agents, and those in flight are canceled (backout).'),
-    })
-    .optional(),
+  features: Flags.optional(),
   /** The Slack channel for approvals, unless the workflow names one. */
   approvalsChannel: z.string().min(1).max(80).optional(),
+  /** The automation that messages to the app in Slack start. */
+  slackAutomation: z.string().min(1).max(63).optional(),
   /** After this many minutes the digest of overdue approvals is repeated for those that are still open. Default 60. */
   overdueDigestMinutes: z.int().min(10).max(1_440).optional(),
   /**
@@ -47,8 +44,7 @@ export const TenantSettings = z.strictObject({
 export type TenantSettings = z.infer<typeof TenantSettings>;
 export const NO_SETTINGS: TenantSettings = { caps: {}, workspaces: {}, counterShards: 1 };
 
-export const agentsAreEnabled = ({ features }: TenantSettings): boolean =>
-  features?.['worker_orchestration.enabled'] !== false;
+export const agentsAreEnabled = (settings: TenantSettings): boolean => isOn(settings, 'worker_orchestration.enabled');
 
 /** A change of a counter or lock that a commit makes, if there is a free slot. */
 export type CapWrite =

@@ -69,6 +69,22 @@ export const deliveryKey = {
   manual: ({ automation, client, requestId }: { automation: string; client: string; requestId: string }) =>
     `manual:${automation}:${client}:${requestId}`,
   schedule: ({ name, slot }: { name: string; slot: string }) => `scheduler:${name}:${slot}`,
+  /** Not the id of the event: Slack sends a message that mentions the app as two events. */
+  slackMessage: ({ team, channel, ts }: { team: string; channel: string; ts: string }) =>
+    `slack:${team}:message:${channel}:${ts}`,
+  /** The run of a thread that follows another one of it. */
+  slackThread: ({
+    team,
+    channel,
+    threadTs,
+    after,
+  }: {
+    team: string;
+    channel: string;
+    threadTs: string;
+    after: string;
+  }) => `slack:${team}:thread:${channel}:${threadTs}:after:${after}`,
+  slackCommand: ({ team, triggerId }: { team: string; triggerId: string }) => `slack:${team}:${triggerId}`,
   /** Each saved plan is applied once. The same plan, saved again, can be applied again. */
   plan: ({ planHash, plannedAt }: { planHash: string; plannedAt: string }) => `plan:${planHash}:${plannedAt}`,
 };

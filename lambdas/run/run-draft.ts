@@ -60,6 +60,10 @@ export class RunDraft {
     return this.#steps;
   }
 
+  get events(): readonly CommitEvent[] {
+    return this.#events;
+  }
+
   /** True if there is nothing to commit. */
   get isEmpty(): boolean {
     return this.#events.length === 0;

@@ -1,3 +1,4 @@
+import type { Assignment } from '../agents/assignment.ts';
 import type { OutboxEntry } from '../outbox/outbox.ts';
 import type { Approval, ClosedApprovalList } from './approval.ts';
 import type { CapWrite, Waiting } from './caps.ts';
@@ -44,6 +45,8 @@ export interface LoadedRun {
 /** A row that evidence is made of. */
 export type RunRow =
   | { kind: 'approval'; approval: Approval }
+  /** Not part of evidence: traces have its times. */
+  | { kind: 'assignment'; assignment: Assignment }
   | { kind: 'commit'; commit: Commit }
   /** The run is sealed. */
   | { kind: 'evidence'; evidence: EvidenceRecord }
@@ -78,6 +81,8 @@ export interface SweepRecord {
   /** The number of rows that were due, and the earliest time of these. */
   due: number;
   oldestDueAt?: string;
+  /** When each flag was last seen off, for some minutes after it is on again. */
+  flagsOff?: Record<string, string>;
 }
 
 /** A page that must leave runs out examines at most this many: as many rows as one request of DynamoDB reads. */
@@ -110,6 +115,16 @@ export interface EvidenceRecord {
   sha256: string;
   sizeBytes: number;
   sealedAt: string;
+  /** The artifacts that are stored. Absent if the stage exports none, and in records of earlier versions. */
+  artifacts?: ArtifactReference[];
+}
+
+/** An object with values of a run, and the digest of its bytes. */
+export interface ArtifactReference {
+  name: 'enrichment' | 'completion' | 'values';
+  key: string;
+  sha256: string;
+  sizeBytes: number;
 }
 
 /** A run that repeats another one: its trigger (`rerun`), or its steps from one on (`replay`). */
@@ -178,7 +193,7 @@ export interface RunReads {
   idempotencyRecord(tenant: string, key: string): Promise<IdempotencyRecord | undefined>;
   /** The sealed addenda to the evidence of a run whose commits come after this one, in order. */
   addenda(tenant: string, runId: string, query: { after: number; limit: number }): Promise<AddendumRecord[]>;
-  /** The due items of one shard, earliest first. A page has at most `limit` items. */
+  /** The due items of one shard, earliest first. A page has at most `limit` items. A run may be listed `DUE_TIME_STEP_MS` late. */
   due(shard: number, now: string, query: { limit: number; after?: string }): Promise<Page<DueItem>>;
   /** The outbox entries that exist, in any order. */
   outboxEntries(entryIds: string[]): Promise<OutboxEntry[]>;
@@ -223,6 +238,8 @@ export interface RunStore extends RunReads {
     evidence: EvidenceRecord,
     besides: { logged: LogEntry; outboxEntries: OutboxEntry[] },
   ): Promise<void>;
+  /** After all artifacts of a sealed run are stored: in one transaction, deletes the outbox entry and adds the references. */
+  completeExport(entryId: string, tenant: string, runId: string, artifacts: ArtifactReference[]): Promise<void>;
   /**
    * Lets DynamoDB delete all rows of a sealed run after this time, except its evidence record and its receipts, which
    * prevent that an identical write is made twice.
@@ -255,5 +272,10 @@ export interface WaitToken {
  * (docs/cost-and-throughput.md). It may grow, but never shrink, because rows stay in their shard.
  */
 export const DUE_SHARDS = 16;
+/** The due times of runs in the index are multiples of this: an entry that does not change costs nothing. */
+export const DUE_TIME_STEP_MS = 10_000;
+/** A commit that sets a time some milliseconds later, as those of a running step do, then changes nothing in the index. */
+export const dueTimeStep = (at: string, stepMs = DUE_TIME_STEP_MS): string =>
+  new Date(Math.ceil(Date.parse(at) / stepMs) * stepMs).toISOString();
 /** The same for outbox entries. Their key is computed from their id, so this number must never change. */
 export const OUTBOX_SHARDS = 4;

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import type { RecordedError } from './errors.ts';
 import type { Compensation } from './events/write-events.ts';
 import type { NotifiedPlace, RunTerms } from './run-terms.ts';
+import type { ActionRisk } from './session.ts';
 import type { ValidationMode } from './validation-mode.ts';
 
 export const RUN_SCHEMA_VERSION = 1;
@@ -65,6 +66,8 @@ interface RunFacts {
   terms?: RunTerms;
   /** The configuration of its sessions, from the start of the run on. */
   configuration?: string;
+  /** The flags that change what a run does, as they were when it started. Rows of older versions do not have it. */
+  flags?: Record<string, boolean>;
   /** Where people are notified of its end. */
   notify?: NotifiedPlace[];
   /** W3C trace context of the delivery or request, if it had one: the run is a part of that trace. Not part of evidence. */
@@ -273,6 +276,8 @@ export interface ProposedCallInput {
   sessionStep?: string;
   /** The fields that select the target, and that the session chose. */
   chosen: string[];
+  /** What the step of the session says, if that is more than the risk of the tool. */
+  risk?: ActionRisk;
 }
 
 /** The event in triggers that people and programs make. */

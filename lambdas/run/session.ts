@@ -4,7 +4,12 @@ import type { Step, WaitingExternalStep } from './step.ts';
 export interface AllowedAction {
   tool: string;
   with?: Record<string, unknown>;
+  /** A higher risk than that of the tool. */
+  risk?: ActionRisk;
 }
+
+/** The risks of connectors/connector.ts. */
+export type ActionRisk = 'low' | 'medium' | 'high';
 
 /** The session of a step. It stays on the row of the step after its end. */
 export interface SessionFacts {

@@ -1,6 +1,7 @@
 import type { PolicyDecision, PolicyRequest } from '../policy/policy.ts';
 import type { RecordedError } from './errors.ts';
 import type { By } from './events/run-events.ts';
+import type { FlagName } from './flags.ts';
 import type { TouchedState } from './receipt.ts';
 import type { SessionFacts } from './session.ts';
 
@@ -104,6 +105,8 @@ export type RetryableStep = StepFacts &
     status: 'failed_retryable';
     retryAt: string;
     error: RecordedError;
+    /** The step waits until this flag is on. It asks again without a commit, so `retryAt` may have passed. */
+    flag?: FlagName;
     /** The run was stopped while the step was performed, so its last lease has no outcome. */
     stopped?: true;
   };
@@ -116,7 +119,8 @@ export type WaitingApprovalStep = StepFacts & {
 };
 /** Approved. The next worker that processes the run starts it. */
 export type ReadyStep = StepFacts & { status: 'ready'; input: unknown; by?: By };
-export type WaitingExternalStep = StepFacts & { status: 'waiting_external'; awaits: Awaited };
+/** `receiptKey`: the receipt of the start of its session. */
+export type WaitingExternalStep = StepFacts & { status: 'waiting_external'; awaits: Awaited; receiptKey?: string };
 /** When it ended, and how long after its start. */
 export interface Ended {
   completedAt: string;
@@ -184,6 +188,14 @@ const FINISHED: readonly Step['status'][] = ['succeeded', 'failed_terminal', 'ro
 export function isFinished({ status }: Step): boolean {
   return FINISHED.includes(status);
 }
+
+/** The flag that the step waits for. */
+export const flagOf = (step: Step | undefined): FlagName | undefined =>
+  step?.status === 'failed_retryable' ? step.flag : undefined;
+
+/** An owner has to switch a flag on before the run continues: that time does not count against its deadline. */
+export const waitsForFlag = ({ status }: { status: string }, steps: Steps): boolean =>
+  status === 'failed_retryable' && [...steps.values()].some((step) => flagOf(step) !== undefined);
 
 /** A step before its first attempt, or before a new start that keeps its lease version. */
 export function newStep(

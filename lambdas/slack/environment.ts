@@ -1,7 +1,8 @@
-import * as z from 'zod';
 import { StageEnvironment } from '../entry/tenant-secrets.ts';
+import { StarterEnvironment } from '../intake/environment.ts';
 import { RunChangerEnvironment } from '../run-changes/environment.ts';
 
-export const SlackEnvironment = z.object({ RUN_TABLE: z.string(), ...StageEnvironment });
+/** The slash command reads and starts runs. */
+export const CommandsEnvironment = StarterEnvironment.extend(StageEnvironment);
 
 export const InteractivityEnvironment = RunChangerEnvironment.extend(StageEnvironment);

@@ -1,11 +1,13 @@
 import * as z from 'zod';
 import { StageEnvironment } from '../entry/tenant-secrets.ts';
+import { StageFlags } from '../run/flags-schema.ts';
 import { TelemetryEnvironment } from '../telemetry/environment.ts';
 
 export const SweepEnvironment = z.object({
   ...StageEnvironment,
   ...TelemetryEnvironment,
   RUN_TABLE: z.string(),
+  STAGE_FLAGS: StageFlags,
   /** The stage has the live feed, whose connections are counted. */
   LIVE_FEED: z.enum(['true', 'false']),
   STEP_QUEUE_URL: z.string(),

@@ -50,7 +50,7 @@ export async function recordGauges(
   );
   const at = isoNow(clock);
   if (!unreadShards) {
-    await Promise.all(tenants.map((tenant) => runs.recordSweep(tenant, { at, due: 0, ...found[tenant] })));
+    await Promise.all(Object.entries(found).map(([tenant, swept]) => runs.recordSweep(tenant, { at, ...swept })));
   }
   if (unreadShards)
     throw new Error(`${unreadShards} shards of the due index could not be read; the log has the errors`);

@@ -32,6 +32,7 @@ export const handler = functionHandler<unknown, Swept>().handler(async (_event: 
   const left = () => context.getRemainingTimeInMillis();
   const swept = await sweep({
     ...ports,
+    tenants: environment.TENANTS,
     fireSchedule: (due) => fireSchedule(firer, due),
     hasTimeToRead: () => left() > TIME_TO_SEND_MS,
     hasTimeToSend: () => left() > TIME_FOR_A_BATCH_MS,

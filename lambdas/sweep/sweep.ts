@@ -2,9 +2,10 @@ import { LOGGED } from '../entry/environment.ts';
 import { type Clock, isoNow } from '../entry/ports.ts';
 import { checkEntry, isStuck, type OutboxDispatcher, type OutboxEntry, resendDelayMs } from '../outbox/outbox.ts';
 import { later } from '../run/lease.ts';
-import type { DueItem, DueRun, RunStore } from '../run/run-store.ts';
+import type { DueItem, DueRun, RunStore, SweepRecord } from '../run/run-store.ts';
 import { SENT_TOGETHER_MAX, type StepQueue } from '../run-changes/step-queue.ts';
 import { type DueReader, dueByTenant, inTurns } from './due-by-tenant.ts';
+import { type FlagReader, findFlags } from './find-flags.ts';
 
 /** Concurrent batches: sending is mostly waiting for the network. */
 const BATCHES_AT_ONCE = 16;
@@ -19,8 +20,8 @@ export function runResendDelayMs(sweeps: number): number {
 
 type DueSchedule = DueItem & { kind: 'schedule' };
 
-export interface Sweeper extends DueReader {
-  runs: Pick<RunStore, 'due' | 'outboxEntries' | 'postponeRun' | 'bumpOutbox' | 'failOutbox'>;
+export interface Sweeper extends DueReader, FlagReader {
+  runs: Pick<RunStore, 'due' | 'outboxEntries' | 'postponeRun' | 'bumpOutbox' | 'failOutbox' | 'lastSweep'>;
   queue: Pick<StepQueue, 'sendTogether'>;
   outbox: OutboxDispatcher;
   /** Starts the runs of the due slots of a schedule. */
@@ -40,8 +41,8 @@ export interface Swept {
   oldestDueAt?: string;
   /** The number of shards of the due index that could not be read. */
   unreadShards?: number;
-  /** What was due, by tenant. */
-  tenants: Record<string, { due: number; oldestDueAt?: string }>;
+  /** What was due, by tenant. Without tenants whose flags could not be read. */
+  tenants: Record<string, Omit<SweepRecord, 'at'>>;
 }
 
 /**
@@ -56,6 +57,8 @@ export interface Swept {
  */
 export async function sweep(sweeper: Sweeper): Promise<Swept> {
   const now = isoNow(sweeper.clock);
+  const flags = await findFlags(sweeper, now);
+  const woken = [...flags].flatMap(([tenant, { wakes }]) => (wakes ? [tenant] : []));
   const { byTenant, unreadShards } = await dueByTenant(sweeper, now);
   const due = inTurns(byTenant);
   const [oldestDueAt] = [...byTenant.values()].flatMap(([longestDue]) => longestDue?.dueAt ?? []).sort();
@@ -67,7 +70,11 @@ export async function sweep(sweeper: Sweeper): Promise<Swept> {
     ...(oldestDueAt !== undefined && { oldestDueAt }),
     ...(unreadShards > 0 && { unreadShards }),
     tenants: Object.fromEntries(
-      [...byTenant].map(([tenant, items]) => [tenant, { due: items.length, oldestDueAt: items[0]?.dueAt }]),
+      [...flags].map(([tenant, { flagsOff }]) => {
+        const items = byTenant.get(tenant) ?? [];
+        const isOff = Object.keys(flagsOff).length > 0;
+        return [tenant, { due: items.length, oldestDueAt: items[0]?.dueAt, ...(isOff && { flagsOff }) }];
+      }),
     ),
   };
   const sendBatches = async () => {
@@ -77,8 +84,22 @@ export async function sweep(sweeper: Sweeper): Promise<Swept> {
     }
   };
   await Promise.all(Array.from({ length: BATCHES_AT_ONCE }, sendBatches));
+  if (woken.length > 0) await wakeHeldRuns(sweeper, woken, now);
   if (swept.left > 0) sweeper.log.warn('the sweep ended before all due items were sent', { ...swept });
   return swept;
+}
+
+/**
+ * A flag is on again. Runs that waited for it for long are due some minutes from now: they get a message at once, those
+ * that began to wait first before the others. A message for another run changes nothing.
+ */
+async function wakeHeldRuns(sweeper: Sweeper, tenants: readonly string[], now: string): Promise<void> {
+  const { byTenant } = await dueByTenant(sweeper, later(now, LONGEST_RUN_RESEND_MS));
+  const waiting = inTurns(new Map([...byTenant].filter(([tenant]) => tenants.includes(tenant))));
+  for (let batch = take(waiting); batch.length > 0 && sweeper.hasTimeToSend(); batch = take(waiting)) {
+    const runs = batch.filter((item) => item.kind === 'run' && item.dueAt > now);
+    if (runs.length > 0) await sweeper.queue.sendTogether(runs as DueRun[]);
+  }
 }
 
 /** The next batch. The concurrent senders share one generator. */

@@ -1,9 +1,9 @@
+import type { AgentState } from '../agents/agent-terms.ts';
 import type { AssignmentStatus } from '../agents/assignment.ts';
-import type { AgentState } from '../agents/protocol.ts';
 import { ACTION_REFUSALS } from '../run/events/session-events.ts';
+import { EXECUTION_STATES } from '../run/execution-state.ts';
 import { ACTIVE_STATUSES, RunStatus, TERMINAL_STATUSES, TRIGGER_SOURCES } from '../run/run.ts';
 import type { CommitResult } from '../run/run-store.ts';
-import { SESSION_STATES } from '../run/session-state.ts';
 
 /** One namespace per stage, so that a stage does not raise the alarms of another one in the same account. */
 export const metricNamespace = (stage: string) => `Countersign/${stage}`;
@@ -70,7 +70,7 @@ export const METRICS = {
   ),
   sessionTransitions: counter(
     'session_state_transitions_total',
-    { state: SESSION_STATES },
+    { state: EXECUTION_STATES },
     'Executions that changed to this state, in the words of `/api/v1/executions`.',
   ),
   stepDuration: duration(
@@ -156,6 +156,11 @@ export const METRICS = {
     'decision_to_step_seconds',
     {},
     'From the decision that approved a write to the start of its step. The objective is 2 s.',
+  ),
+  tracesDropped: counter(
+    'traces_dropped_total',
+    { status: ['refused', 'unreachable', 'skipped'] },
+    'Traces of runs that the collector refused, that it did not accept in time, or that were not sent to it for 30 s after that.',
   ),
   agents: gauge(
     'agents_current',

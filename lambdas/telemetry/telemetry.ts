@@ -48,6 +48,10 @@ export class LogTelemetry implements Telemetry {
   #now = () => ({ stage: this.#options.stage, now: this.#options.clock.now() });
 
   #write(lines: readonly EmbeddedLine[]): void {
-    for (const line of lines) this.#options.write(`${JSON.stringify(line)}\n`);
+    const { level, clock, write } = this.#options;
+    // Lambda takes a line without level or time for INFO, and would drop the metrics of a stage with a higher level.
+    const isFiltered = LEVELS.indexOf(level) > LEVELS.indexOf('INFO');
+    const added = isFiltered ? { level, timestamp: new Date(clock.now()).toISOString() } : {};
+    for (const line of lines) write(`${JSON.stringify({ ...added, ...line })}\n`);
   }
 }

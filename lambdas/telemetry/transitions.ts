@@ -1,9 +1,9 @@
 import type { Approval } from '../run/approval.ts';
 import type { RunChange } from '../run/commit.ts';
 import type { CommitEvent, EventOf } from '../run/events/events.ts';
+import { EXECUTION_STATE } from '../run/execution-state.ts';
 import type { Receipt } from '../run/receipt.ts';
 import { isTerminal, type RunStatus } from '../run/run.ts';
-import { SESSION_STATE } from '../run/session-state.ts';
 import { type Step, type Steps, UNDO_INDEX_OFFSET } from '../run/step.ts';
 import { connectorDimension, counted, METRICS, type Measurement, measured } from './metrics.ts';
 import { traceIdOf } from './trace-context.ts';
@@ -80,8 +80,9 @@ const LINES: Lines = {
   'step.retry_scheduled': (event, observed) =>
     ended(event, observed, {
       level: 'WARN',
-      fields: { error_code: event.error.code },
-      measurements: [counted(METRICS.retries, { connector: connectorOf(event, observed) })],
+      fields: { error_code: event.error.code, flag: event.flag },
+      measurements:
+        event.flag === undefined ? [counted(METRICS.retries, { connector: connectorOf(event, observed) })] : [],
     }),
   'step.failed': (event, observed) =>
     ended(event, observed, {
@@ -179,8 +180,8 @@ function approvalOf(event: CommitEvent, { approvals = [] }: Observed): Approval 
 
 /** A run and its execution reached a status; the execution may have had this state before. */
 function reached(status: RunStatus, from?: RunStatus): Measurement[] {
-  const state = SESSION_STATE[status];
-  const changes = from === undefined || SESSION_STATE[from] !== state;
+  const state = EXECUTION_STATE[status];
+  const changes = from === undefined || EXECUTION_STATE[from] !== state;
   return [
     counted(METRICS.runTransitions, { status }),
     ...(changes ? [counted(METRICS.sessionTransitions, { state })] : []),

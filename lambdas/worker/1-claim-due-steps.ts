@@ -2,6 +2,7 @@ import { expireApproval } from '../approval/expire-approval.ts';
 import { findOperation } from '../connectors/registry.ts';
 import { hasTime } from '../proposal/attempt-time.ts';
 import { CountersignError, type RecordedError, recordedError } from '../run/errors.ts';
+import { isOn } from '../run/flags.ts';
 import { hasExpired, isAgentTool } from '../run/lease.ts';
 import type { OpenReceipt, Receipt } from '../run/receipt.ts';
 import { attemptsOf } from '../run/retry-policy.ts';
@@ -125,16 +126,25 @@ async function resume(
   if (own.effect === 'opaque' || step.attempt >= attemptsMax) return askHuman(draft, step, own);
   // If policy denies the write, or people must approve it first, only a person can find out whether it was made.
   const claimed = await claimOrFail(worker, state, draft, step, own);
-  return claimed || waitsForPolicies(draft, step) ? claimed : askHuman(draft, step, own);
+  if (claimed) return claimed;
+  const waiting = waitingNow(state, draft, step);
+  if (!waiting) return askHuman(draft, step, own);
+  // The worker that had the lease is lost. If the run is stopped before the write is probed, its receipt must say what is known.
+  if (own.outcome === 'intent') {
+    settleReceipt(draft, { ...own, outcome: 'unknown', settledAt: draft.at, error: waiting.error });
+  }
+  return undefined;
 }
 
 /**
- * The policies could not be read, so the step waits and is probed when they can be read. The step was due, so a `retryAt`
- * in the future was set in this draft.
+ * The policies could not be read, or a flag is off: the step waits and is probed later. The step was due, so a `retryAt` in
+ * the future was set in this draft; a step that waited for the flag before stays as it is while the flag is off.
  */
-function waitsForPolicies({ steps, at }: RunDraft, { index }: Step): boolean {
+function waitingNow({ settings }: RunState, { steps, at }: RunDraft, { index }: Step): RetryableStep | undefined {
   const now = steps.get(index);
-  return now?.status === 'failed_retryable' && now.retryAt > at;
+  if (now?.status !== 'failed_retryable') return undefined;
+  const waitsForFlag = now.flag !== undefined && !isOn(settings, now.flag);
+  return waitsForFlag || now.retryAt > at ? now : undefined;
 }
 
 /** Claims a step whose input is known. If it cannot be claimed, it fails with the reason. */

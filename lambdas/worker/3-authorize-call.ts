@@ -3,7 +3,7 @@ import { requestWriteApproval } from '../approval/request-write-approval.ts';
 import { stillMissing } from '../approval/votes.ts';
 import { approvalIsUsedUp, type Gate, gateFor } from '../policy/gates.ts';
 import { type PolicyDecision, whyOf } from '../policy/policy.ts';
-import { AttemptTime } from '../proposal/attempt-time.ts';
+import { readTime } from '../proposal/attempt-time.ts';
 import {
   type DecidedCall,
   decideOnCall,
@@ -85,7 +85,7 @@ async function decideOnStep(
   const usesApproval = step.governed?.approvalId !== undefined || workflow.validation?.mode === 'per_phase';
   const { index, undoes } = step;
   const before = async () => {
-    const found = await readTarget(worker, draft.run.tenant, proposed, new AttemptTime(worker));
+    const found = await readTarget(worker, draft.run.tenant, proposed, readTime(worker, draft.run, index));
     return 'why' in found ? undefined : found.before;
   };
   const asking = { at: draft.at, trigger: state.trigger, fresh: usesApproval, before };

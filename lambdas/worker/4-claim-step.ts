@@ -1,7 +1,8 @@
 import { findOperation } from '../connectors/registry.ts';
 import { SESSION_TOOL } from '../connectors/session/session.ts';
+import { isoNow } from '../entry/ports.ts';
 import { retryNeedsApproval } from '../policy/gates.ts';
-import { AskedToWait } from '../proposal/asked-to-wait.ts';
+import { AskedToWait, askedToWaitForFlag } from '../proposal/asked-to-wait.ts';
 import { checkCommand } from '../proposal/check-command.ts';
 import { checkPlanned, checkPolicies } from '../proposal/check-plan.ts';
 import { isInPlace, isReusable } from '../proposal/find-duplicate-write.ts';
@@ -11,14 +12,16 @@ import { hashOf } from '../run/canonical-json.ts';
 import { effectiveCaps, withOneMoreWrite } from '../run/caps.ts';
 import { requestHash } from '../run/digest.ts';
 import { CountersignError, recordedError } from '../run/errors.ts';
+import { isOn, WRITES_ARE_OFF } from '../run/flags.ts';
 import { newLease } from '../run/lease.ts';
 import { type IntentReceipt, type OpenReceipt, RECEIPT_SCHEMA_VERSION, type Receipt, spentOn } from '../run/receipt.ts';
 import { attemptsOf } from '../run/retry-policy.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import { assertConnectionAllowed } from '../run/run-terms.ts';
-import type { Governed, RunningStep, StepFacts } from '../run/step.ts';
+import { flagOf, type Governed, type RunningStep, type StepFacts } from '../run/step.ts';
 import type { RunState } from '../run-changes/run-changer.ts';
 import { scheduleRetry } from '../run-changes/step-endings.ts';
+import { attemptSpan, traceparentOf } from '../telemetry/trace-context.ts';
 import { authorizeCall } from './3-authorize-call.ts';
 import { originalWrite } from './replay-original.ts';
 import { nextAttempt, reserveForUndo, reuseIdenticalWrite, reuseOrWait, wantedWrite } from './reuse-identical-write.ts';
@@ -47,10 +50,13 @@ export async function claimStep(
   } catch (error) {
     if (!(error instanceof AskedToWait)) throw error;
     const { step, input, earlier } = toClaim;
+    const { flag } = error;
+    // It still waits: nothing has changed, so nothing is committed. The sweeper sends the run again.
+    if (flag !== undefined && flagOf(draft.steps.get(step.index)) === flag) return undefined;
     // An open attempt stays unknown: if the run is stopped meanwhile, its compensation log must say so.
     const code = isOpenWrite(earlier) ? 'OUTCOME_UNKNOWN' : error.code;
     const waiting = { ...step, input, ...(earlier && { receiptKey: earlier.key }) };
-    scheduleRetry(worker, draft, waiting, recordedError(code, error.message), { notBefore: error.notBefore });
+    scheduleRetry(worker, draft, waiting, recordedError(code, error.message), { notBefore: error.notBefore, flag });
     return undefined;
   }
 }
@@ -63,12 +69,13 @@ async function proposeAndClaim(
 ): Promise<ClaimedStep | undefined> {
   const wanted = await proposeStep(worker, state, { step, input, earlier });
   await checkCommand(worker, state, wanted);
+  assertWritesAreOn(worker, state, wanted);
   const original = earlier ? undefined : await originalWrite(worker, state, step, wanted);
   if (original) return reuseOrWait(worker, draft, { step, proposed: wanted }, original);
   const planned = checkPlanned(state.trigger, step, wanted);
   // A step of this commit may have the same key: its write was settled just now, or is about to begin.
   const held = draft.receipt(wanted.proposal.key);
-  if (held && (!isReusable(held) || (await isInPlace(held, wantedWrite(worker, draft, wanted))))) {
+  if (held && (!isReusable(held) || (await isInPlace(held, wantedWrite(worker, draft, { step, proposed: wanted }))))) {
     return reuseOrWait(worker, draft, { step, proposed: wanted }, held);
   }
   const proposed = held ? withOwnKey(state, step, wanted) : wanted;
@@ -100,7 +107,14 @@ async function proposeAndClaim(
   const receipt = intent(draft, running, proposed, { open, earlier });
   draft.put(running).putReceipt(receipt, 'free').record(claimed(running), intended(receipt));
   const { salt } = draft.run;
-  return { step: running, receipt, ...(open && { open }), ...(salt !== undefined && { salt }) };
+  const traceparent = traceparentOf(draft.run, attemptSpan(running.index, running.leaseVersion));
+  return { step: running, receipt, traceparent, ...(open && { open }), ...(salt !== undefined && { salt }) };
+}
+
+/** The kill switch, before people are asked. The executor checks it again, just before the request is sent. */
+function assertWritesAreOn({ clock }: Worker, { settings }: RunState, { operation }: ProposedCall): void {
+  if (operation.effect === 'read' || isOn(settings, 'writes.enabled')) return;
+  throw askedToWaitForFlag('WRITES_DISABLED', WRITES_ARE_OFF, 'writes.enabled', isoNow(clock));
 }
 
 async function proposeStep(

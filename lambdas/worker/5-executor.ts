@@ -1,5 +1,6 @@
 import type { ErrorCode, RecordedError } from '../run/errors.ts';
 import type { UnassignedBecause } from '../run/events/agent-events.ts';
+import type { FlagName } from '../run/flags.ts';
 import { isAgentTool, type LeaseTimes } from '../run/lease.ts';
 import type { CommandRecord, Cost, Reversal, TouchedState, WriteResult } from '../run/receipt.ts';
 import { agentExecutor } from './agent/agent-executor.ts';
@@ -23,8 +24,17 @@ export type StepOutcome =
       cost?: Cost;
       /** No request that changes the target was sent. */
       neverSent?: true;
+      /** It was not sent because this flag is off, or could not be read. That was no attempt: the step waits. */
+      heldBy?: FlagName;
     } & EndedCommand)
-  | ({ kind: 'unknown'; error: RecordedError; retryable: boolean; before?: TouchedState } & EndedCommand)
+  | ({
+      kind: 'unknown';
+      error: RecordedError;
+      retryable: boolean;
+      before?: TouchedState;
+      /** An earlier attempt may have worked, and this one was held. */
+      heldBy?: FlagName;
+    } & EndedCommand)
   /** No agent has run the command. It is assigned again, unless `failsWith` says why that would not help. */
   | {
       kind: 'unassigned';

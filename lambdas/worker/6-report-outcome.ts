@@ -68,10 +68,13 @@ export async function reportOutcome<Next extends FollowUp = FollowUp>(
 
 /**
  * The worker that could not offer an assignment may be wrong: its offer was stored, the response was lost, and an agent has
- * acknowledged it since. Then only the agent knows the outcome.
+ * acknowledged it since. Or writes were on again when it was acknowledged. Then only the agent knows the outcome.
  */
 const isTaken = ({ assigned }: RunningStep, outcome: OutcomeReport['outcome']): boolean =>
-  assigned !== undefined && 'kind' in outcome && outcome.kind === 'unassigned' && outcome.because === 'no_agent';
+  assigned !== undefined &&
+  'kind' in outcome &&
+  ((outcome.kind === 'unassigned' && outcome.because === 'no_agent') ||
+    (outcome.kind === 'refused' && outcome.heldBy !== undefined));
 
 async function readClaimed(reporter: Reporter, draft: RunDraft, step: RunningStep): Promise<ClaimedStep | undefined> {
   const receipt = await ownReceipt(reporter, draft, step);

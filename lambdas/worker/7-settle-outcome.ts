@@ -1,6 +1,7 @@
 import { findOperation } from '../connectors/registry.ts';
 import { SESSION_TOOL } from '../connectors/session/session.ts';
 import { type RecordedError, recordedError } from '../run/errors.ts';
+import { ASKS_AGAIN_AFTER_MS } from '../run/flags.ts';
 import { later } from '../run/lease.ts';
 import { type IntentReceipt, together, type UnknownReceipt } from '../run/receipt.ts';
 import { attemptsOf } from '../run/retry-policy.ts';
@@ -112,6 +113,13 @@ function settleFailure(
 ): void {
   const unknown = outcome.kind === 'unknown';
   settleReceipt(draft, failedReceipt(draft, receipt, outcome));
+  const { heldBy: flag } = outcome;
+  if (flag !== undefined) {
+    // Nothing was sent, so this was not an attempt at the write.
+    const notBefore = later(draft.at, ASKS_AGAIN_AFTER_MS);
+    scheduleRetry(reporter, draft, { ...step, attempt: step.attempt - 1 }, outcome.error, { notBefore, flag });
+    return;
+  }
   const definition = state.workflow.steps[step.index];
   const { quarantineMs } = reporter.executorFor(step.tool).lease;
   const attemptsMax = attemptsOf(findOperation(step.tool), definition, step.input) + (unknown ? PROBES_MAX : 0);

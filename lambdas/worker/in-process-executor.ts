@@ -6,9 +6,11 @@ import { OutcomeUnknown, TargetRefused } from '../connectors/target-errors.ts';
 import { AttemptTime } from '../proposal/attempt-time.ts';
 import { accessFor } from '../proposal/read-target.ts';
 import { CountersignError, recordedError } from '../run/errors.ts';
+import { isOn, WRITES_ARE_OFF, WRITES_UNREADABLE } from '../run/flags.ts';
 import { IN_PROCESS_LEASE } from '../run/lease.ts';
 import { isAs, type TouchedState } from '../run/receipt.ts';
 import type { Dispatched, Executor } from './5-executor.ts';
+import { heldBack } from './held-back.ts';
 import { sessionContract } from './session/session-contract.ts';
 import type { ClaimedStep, Worker } from './worker.ts';
 
@@ -22,8 +24,8 @@ async function performStep(
   run: { tenant: string; runId: string },
   claimed: ClaimedStep,
 ): Promise<Attempted> {
-  const { step, receipt, open } = claimed;
-  const time = new AttemptTime(worker, step.lease);
+  const { step, receipt, open, traceparent } = claimed;
+  const time = new AttemptTime(worker, { lease: step.lease, traceparent });
   const stopRenewing = worker.every(IN_PROCESS_LEASE.renewalMs, () => renew(worker, run, claimed));
   try {
     const operation = findOperation(step.tool);
@@ -35,7 +37,8 @@ async function performStep(
       ...(isSession && { session: await sessionContract(worker, run, claimed, access) }),
     };
     const attempt = open ? recoverOrPerform : readAndPerform;
-    const outcome = await withinDeadline(time, () => attempt(worker, operation, claimed, performance));
+    const performing = { ...performance, tenant: run.tenant };
+    const outcome = await withinDeadline(time, () => attempt(worker, operation, claimed, performing));
     return outcome.kind === 'refused' && !open && !time.hasSentAWrite ? { ...outcome, neverSent: true } : outcome;
   } catch (error) {
     const outcome = classify(worker, error);
@@ -58,13 +61,13 @@ async function readAndPerform(
   worker: Worker,
   operation: Operation,
   claimed: ClaimedStep,
-  performance: WriteContext,
+  { tenant, ...performance }: WriteContext & { tenant: string },
 ): Promise<Attempted> {
   const input = operation.parse(claimed.step.input);
   const before = await operation.before?.(input, performance.access);
   const { expects } = claimed.step;
   if (expects && !(before && isAs(expects, before))) throw drifted(claimed);
-  const outcome = await send(worker, operation, input, performance, before);
+  const outcome = await send(worker, tenant, operation, input, { ...performance, ...(before && { before }) });
   // A read changes nothing: it is repeated without a probe.
   return operation.effect === 'read' ? neverSent(outcome) : outcome;
 }
@@ -74,7 +77,7 @@ async function recoverOrPerform(
   worker: Worker,
   operation: Operation,
   claimed: ClaimedStep,
-  performance: WriteContext,
+  { tenant, ...performance }: WriteContext & { tenant: string },
 ): Promise<Attempted> {
   const { step, open } = claimed;
   const input = operation.parse(step.input);
@@ -88,7 +91,10 @@ async function recoverOrPerform(
   if (step.expects && now && !worked && !isAs(step.expects, now)) throw drifted(claimed);
   const before = worked ? open?.before : now;
   const again = { ...performance, ...(open?.before && { first: open.before }) };
-  return stillOpen(await send(worker, operation, input, again, before), open?.before ?? before);
+  return stillOpen(
+    await send(worker, tenant, operation, input, { ...again, ...(before && { before }) }),
+    open?.before ?? before,
+  );
 }
 
 /** The write is not sent again. A missing mark, or unchanged values, prove that the earlier attempt did not make it. */
@@ -112,17 +118,30 @@ function notMade(
 
 async function send(
   worker: Worker,
+  tenant: string,
   operation: Operation,
   input: unknown,
   performance: WriteContext,
-  before: TouchedState | undefined,
 ): Promise<Attempted> {
+  const { before } = performance;
+  const held = operation.effect === 'read' ? undefined : await whyHeld(worker, tenant);
+  if (held !== undefined) return heldBack(held);
   try {
-    const result = await operation.perform(input, { ...performance, ...(before && { before }) });
+    const result = await operation.perform(input, performance);
     return { kind: 'done', result: before ? { before, ...result } : result };
   } catch (error) {
     const outcome = classify(worker, error);
     return outcome.kind === 'unknown' ? { ...outcome, before } : outcome;
+  }
+}
+
+/** The kill switch, right before the request. If it cannot be read, nothing is sent. */
+async function whyHeld({ definitions, log }: Worker, tenant: string): Promise<string | undefined> {
+  try {
+    return isOn(await definitions.settings(tenant), 'writes.enabled') ? undefined : WRITES_ARE_OFF;
+  } catch (error) {
+    log.warn('the settings could not be read; nothing is sent', { tenant, error });
+    return WRITES_UNREADABLE;
   }
 }
 
@@ -141,7 +160,8 @@ function neverSent(outcome: Attempted): Attempted {
 function stillOpen(outcome: Attempted, before: TouchedState | undefined): Attempted {
   if (outcome.kind === 'done' || outcome.kind === 'lease_lost') return outcome;
   const error = recordedError('OUTCOME_UNKNOWN', outcome.error.message);
-  return { kind: 'unknown', error, retryable: outcome.retryable, before };
+  const { heldBy } = outcome;
+  return { kind: 'unknown', error, retryable: outcome.retryable, before, ...(heldBy !== undefined && { heldBy }) };
 }
 
 function classify(worker: Worker, error: unknown): Exclude<Attempted, { kind: 'done' }> {

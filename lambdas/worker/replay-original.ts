@@ -48,7 +48,8 @@ function repeatedIn(original: LoadedRun, workflow: Workflow, from: string): Read
 
 /**
  * The receipt of the original run's write, if the step of the replay would make the identical write. A replay never makes
- * it again: however long ago it was made, even if the target shows other values, and also with `dedupeScope: run`.
+ * it again: however long ago it was made, even if the target shows other values, and also with `dedupeScope: run`. Only a
+ * session is started again, because its answer may differ.
  */
 export async function originalWrite(
   { runs }: Pick<Worker, 'runs'>,
@@ -56,7 +57,7 @@ export async function originalWrite(
   step: StepFacts,
   { operation, proposal }: ProposedCall,
 ): Promise<Receipt | undefined> {
-  if (!original || operation.effect === 'read' || step.undoes !== undefined) return undefined;
+  if (!original || operation.effect === 'read' || operation.asksModel || step.undoes !== undefined) return undefined;
   const earlier = original.steps.find(({ index }) => index === step.index);
   const key = earlier && receiptKeyOf(earlier);
   if (key === undefined) return undefined;

@@ -1,6 +1,6 @@
 import { findOperation } from '../connectors/registry.ts';
 import { TargetRefused } from '../connectors/target-errors.ts';
-import { AttemptTime } from '../proposal/attempt-time.ts';
+import { readTime } from '../proposal/attempt-time.ts';
 import { resolveNames } from '../proposal/read-target.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import type { StepFacts } from '../run/step.ts';
@@ -23,7 +23,9 @@ export async function resolveStepNames(
   const operation = findOperation(step.tool);
   if (!operation) return { input };
   try {
-    return { input: await resolveNames(worker, draft.run.tenant, operation, input, new AttemptTime(worker)) };
+    return {
+      input: await resolveNames(worker, draft.run.tenant, operation, input, readTime(worker, draft.run, step.index)),
+    };
   } catch (error) {
     if (!(error instanceof TargetRefused)) throw error;
     const { message: why, retryable, retryAfterMs } = error;

@@ -1,5 +1,5 @@
 import { AskedToWait } from '../proposal/asked-to-wait.ts';
-import { AttemptTime } from '../proposal/attempt-time.ts';
+import { readTime } from '../proposal/attempt-time.ts';
 import { findDuplicateWrite, isReusable, type WantedWrite } from '../proposal/find-duplicate-write.ts';
 import type { ProposedCall } from '../proposal/propose-call.ts';
 import { callableFrom, readTarget } from '../proposal/read-target.ts';
@@ -19,11 +19,11 @@ export interface WritingStep {
   proposed: ProposedCall;
 }
 
-export function wantedWrite(worker: Worker, draft: RunDraft, proposed: ProposedCall): WantedWrite {
+export function wantedWrite(worker: Worker, draft: RunDraft, { step, proposed }: WritingStep): WantedWrite {
   const { tenant, runId } = draft.run;
   const { key, after } = proposed.proposal;
   const readBefore = async () => {
-    const found = await readTarget(worker, tenant, proposed, new AttemptTime(worker));
+    const found = await readTarget(worker, tenant, proposed, readTime(worker, draft.run, step.index));
     if (!('why' in found)) return found.before;
     const notBefore = callableFrom(worker, found);
     if (notBefore !== undefined) throw new AskedToWait('TARGET_REFUSED', found.why, notBefore);
@@ -34,7 +34,7 @@ export function wantedWrite(worker: Worker, draft: RunDraft, proposed: ProposedC
 
 /** Ends the step if an identical write is already made, so that nobody is asked to approve it. */
 export async function reuseIdenticalWrite(worker: Worker, draft: RunDraft, writing: WritingStep): Promise<boolean> {
-  const duplicate = await findDuplicateWrite(worker.runs, wantedWrite(worker, draft, writing.proposed));
+  const duplicate = await findDuplicateWrite(worker.runs, wantedWrite(worker, draft, writing));
   if (duplicate) reuseOrWait(worker, draft, writing, duplicate);
   return duplicate !== undefined;
 }

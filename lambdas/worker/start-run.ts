@@ -4,6 +4,7 @@ import { triggerView } from '../pipeline/match-automations.ts';
 import { startInputs } from '../pipeline/start-inputs.ts';
 import { hashOf, sha256Hex } from '../run/canonical-json.ts';
 import { CountersignError, recordedError } from '../run/errors.ts';
+import { flagsOfRun } from '../run/flags.ts';
 import { later } from '../run/lease.ts';
 import type { Enrichment, Run } from '../run/run.ts';
 import type { By, RunDraft } from '../run/run-draft.ts';
@@ -78,7 +79,7 @@ function requesterOf(
 
 async function enrichRun(
   { expressions, ids, definitions }: Pick<Worker, 'expressions' | 'ids' | 'definitions'>,
-  { workflow, published, trigger }: RunState,
+  { workflow, published, trigger, settings }: RunState,
   draft: RunDraft,
 ): Promise<void> {
   const { createdAt, tenant, runId, inputs: given, inputsFrom } = draft.run;
@@ -89,14 +90,18 @@ async function enrichRun(
   const inputs = await startInputs({ expressions, tenant }, workflow, trigger, { given, from: inputsFrom });
   if (inputs) draft.note({ inputs, inputsFrom: undefined });
   const requester = requesterOf(await definitions.people(tenant), draft.run, enrichment);
-  draft.note({ enrichment, startedAt: draft.at, salt: ids.next('salt'), ...(requester && { requester }) }).record({
-    type: 'run.enriched',
-    enrichmentHash: hashOf(enrichment),
-    ...(requester && { requester }),
-    salted: true,
-    ...(published && { workflowHash: hashOf(published) }),
-    ...(inputs && { inputsHash: hashOf(inputs) }),
-  });
+  const flags = flagsOfRun(settings);
+  draft
+    .note({ enrichment, startedAt: draft.at, salt: ids.next('salt'), ...(requester && { requester }), flags })
+    .record({
+      type: 'run.enriched',
+      enrichmentHash: hashOf(enrichment),
+      ...(requester && { requester }),
+      salted: true,
+      ...(published && { workflowHash: hashOf(published) }),
+      ...(inputs && { inputsHash: hashOf(inputs) }),
+      flags,
+    });
   if (workflow.concurrencyKey === undefined) return;
   const context = { trigger: triggerView(trigger), enrichment, inputs: inputs ?? {} };
   const text = await render({ expressions, tenant, context }, workflow.concurrencyKey);

@@ -42,6 +42,8 @@ export interface ClaimedStep {
   open?: OpenAttempt;
   /** Of the run. */
   salt?: string;
+  /** The span of this attempt, for requests. */
+  traceparent?: string;
 }
 
 /** An earlier attempt that may have changed the target. */

@@ -1,4 +1,5 @@
 import type { Definitions } from '../pipeline/definitions.ts';
+import { higher } from '../policy/approval-requirement.ts';
 import type { ProposedCallInput, Run, Trigger } from '../run/run.ts';
 import type { PublishedWorkflow, WorkflowStep } from './workflow.ts';
 
@@ -47,7 +48,7 @@ function actionWorkflow(published: PublishedWorkflow, action: ProposedCallInput)
     phase: 'main',
     rollback: 'none',
     dedupeScope: 'tenant',
-    ...(risk && { risk }),
+    ...((risk ?? action.risk) && { risk: higher(risk ?? 'low', action.risk) }),
     ...(blastRadius && { blastRadius }),
     action: {
       input,

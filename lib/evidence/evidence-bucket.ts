@@ -10,6 +10,7 @@ import type { RunTable } from '../run-table.ts';
 import type { StageConfig } from '../stage-config.ts';
 import type { WorkQueue } from '../work-queue.ts';
 import { EvidenceExports, PRIVATE_BUCKET } from './evidence-exports.ts';
+import { Traces } from './traces.ts';
 
 export const SEAL_TIMEOUT = seconds(60);
 /** A large run may use most of the function's memory, so each invocation seals one run. */
@@ -55,6 +56,7 @@ export class EvidenceBucket extends Construct {
     };
 
     const retentionDays = config.finishedRunRetentionDays;
+    const traces = new Traces(this, 'Traces', config);
     this.seal = new NodeFunction(this, 'Seal', {
       bundles,
       entry: 'evidence/bundle/seal',
@@ -64,6 +66,8 @@ export class EvidenceBucket extends Construct {
         RUN_TABLE: runTable.table.tableName,
         EVIDENCE_BUCKET: this.bucket.bucketName,
         STAGE: config.stage,
+        STAGE_KIND: config.kind,
+        ...traces.environment,
         ...this.signing,
         ...exports.environment,
         ...(retentionDays !== undefined && { FINISHED_RUN_RETENTION_DAYS: String(retentionDays) }),
@@ -90,6 +94,7 @@ export class EvidenceBucket extends Construct {
     exports.writableBy(seal, 'siem', 'artifacts', 'output');
     // The output of commands that could not be written when they completed. That of a lost agent is closed first.
     runTable.allow(seal, ['Query', 'GetItem', 'PutItem'], ['OUT']);
+    traces.allow(seal);
     this.allowSigning(seal);
     new CfnOutput(Stack.of(this), 'EvidenceBucketName', { value: this.bucket.bucketName });
     new CfnOutput(Stack.of(this), 'SigningKeyArn', { value: this.signing.SIGNING_KEY_ARN });

@@ -86,6 +86,6 @@ export class EvidenceLog extends Construct {
       evidence.keys.map(({ keyId }) => keyId),
     );
     httpApi.serve('evidenceKeys', keys);
-    new CfnOutput(Stack.of(this), 'KeysUrl', { value: `${httpApi.api.apiEndpoint}${KEYS_PATH}` });
+    new CfnOutput(Stack.of(this), 'KeysUrl', { value: `${httpApi.url}${KEYS_PATH}` });
   }
 }

@@ -23,6 +23,8 @@ interface WebSocketApiOptions {
 
 /** The limits of API Gateway. */
 const MESSAGE_MAX_BYTES = 128 * 1024;
+/** Of a client. It may split a message into several frames, up to the size of a message; clients of the feed do not. */
+const FRAME_MAX_BYTES = 32 * 1024;
 const CONNECTION_MAX_MS = 2 * 60 * 60_000;
 const IDLE_MAX_MS = 10 * 60_000;
 /** A client that reads nothing. API Gateway refuses further messages, too. */
@@ -40,7 +42,7 @@ interface Open extends SocketConnection {
 export class WebSocketApi implements RestService {
   readonly #options: WebSocketApiOptions;
   readonly #apis: SocketApi[];
-  readonly #server = new WebSocketServer({ noServer: true, maxPayload: MESSAGE_MAX_BYTES, perMessageDeflate: false });
+  readonly #server = new WebSocketServer({ noServer: true, maxPayload: FRAME_MAX_BYTES, perMessageDeflate: false });
   readonly #open = new Map<string, Open>();
 
   constructor(options: WebSocketApiOptions) {

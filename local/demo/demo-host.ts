@@ -53,6 +53,14 @@ export class DemoHost {
     return this.#send('servicenow', Buffer.from(JSON.stringify(payload)));
   }
 
+  /** Delivers a new issue, whose run adds one label. */
+  async openIssue(number: number): Promise<string> {
+    const repository = { name: 'payments', full_name: 'octo-org/payments' };
+    const issue = { number, title: `Payments fail in region ${number}`, user: { login: 'mona' }, labels: [] };
+    const payload = { action: 'opened', issue, repository, sender: { login: 'mona' } };
+    return (await this.#send('github', Buffer.from(JSON.stringify(payload)))).runId;
+  }
+
   async #send(source: 'github' | 'servicenow', body: Buffer<ArrayBuffer>) {
     const secret = localSecret(source, 'acme');
     const headers = signedHeaders(source, body, { secret, event: 'issues', nowMs: await this.#now() });
@@ -128,8 +136,14 @@ export class DemoHost {
   }
 
   async labels(number: number): Promise<string[]> {
+    return (await this.issue(number))?.labels ?? [];
+  }
+
+  /** The labels and assignees of an issue in octo-org/payments. */
+  async issue(number: number): Promise<{ labels: string[]; assignees: string[] } | undefined> {
     const { issues } = await this.#world();
-    return issues.find((issue) => issue.repository === 'octo-org/payments' && issue.number === number)?.labels ?? [];
+    const found = issues.find((issue) => issue.repository === 'octo-org/payments' && issue.number === number);
+    return found && { labels: found.labels, assignees: found.assignees };
   }
 
   /** Creates an automation, and waits until no function has the old list in its cache. */

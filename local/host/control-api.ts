@@ -6,6 +6,7 @@ import { BadFaultRule, type Faults } from '../aws/faults.ts';
 import type { RequestCounts } from '../aws/request-counts.ts';
 import type { LocalBedrock } from '../cloud/bedrock.ts';
 import type { LocalCloudWatch } from '../cloud/cloudwatch/cloudwatch.ts';
+import type { LocalXray } from '../cloud/xray.ts';
 import type { Iam } from '../iam/iam.ts';
 import type { Functions } from '../lambda/functions.ts';
 import type { ResolvedStack } from '../template/template.ts';
@@ -32,12 +33,13 @@ interface ControlOptions {
   awsEndpointUrl: string;
   bedrock: LocalBedrock;
   cloudWatch: LocalCloudWatch;
+  xray: LocalXray;
   sweep(): Promise<void>;
 }
 
 /** The control API under `/_local/`, for tests and tools. It does what is not possible in AWS. */
 export class ControlApi {
-  readonly #routes: Record<string, (body: unknown) => unknown>;
+  readonly #routes: Record<string, (body: unknown, query: URLSearchParams) => unknown>;
 
   constructor({
     clock,
@@ -50,6 +52,7 @@ export class ControlApi {
     awsEndpointUrl,
     bedrock,
     cloudWatch,
+    xray,
     sweep,
   }: ControlOptions) {
     const now = () => ({ now: new Date(clock.now()).toISOString() });
@@ -72,6 +75,7 @@ export class ControlApi {
         faults.clear();
         return { faults: [] };
       },
+      'GET /_local/traces': (_body, query) => xray.report(query.get('trace')),
       'GET /_local/models': () => bedrock.report(),
       'POST /_local/models': (body) => bedrock.script(body),
       'DELETE /_local/models': () => bedrock.forget(),
@@ -91,12 +95,12 @@ export class ControlApi {
   }
 
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { pathname } = new URL(request.url ?? '/', 'http://localhost');
+    const { pathname, searchParams } = new URL(request.url ?? '/', 'http://localhost');
     const action = this.#routes[`${request.method} ${pathname}`];
     if (!action)
       return send(response, 404, { error: `no such path; there are: ${Object.keys(this.#routes).join(', ')}` });
     try {
-      const result = await action(await readJson(request));
+      const result = await action(await readJson(request), searchParams);
       if (!(result instanceof Svg)) return send(response, 200, result);
       response.writeHead(200, { 'content-type': 'image/svg+xml' }).end(result.text);
       return;

@@ -148,6 +148,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
         awsEndpointUrl: awsEndpoint.url,
         bedrock: services.bedrock,
         cloudWatch: services.cloudWatch,
+        xray: services.xray,
         sweep: work.sweep,
       }),
       simulators,

@@ -10,6 +10,7 @@ import { type ScheduleRule, startSchedules } from '../cloud/schedules.ts';
 import { LocalSecretsManager, type SecretDefinition } from '../cloud/secrets-manager.ts';
 import { LocalSqs, type QueueDefinition } from '../cloud/sqs/sqs.ts';
 import { LocalStepFunctions } from '../cloud/step-functions/step-functions.ts';
+import { LocalXray } from '../cloud/xray.ts';
 import { TableStreams } from '../dynamodb/table-stream.ts';
 import type { Iam } from '../iam/iam.ts';
 import { startEventSources } from '../lambda/event-sources.ts';
@@ -28,6 +29,7 @@ interface HostedOptions {
 
 interface HostedServices extends Services {
   bedrock: LocalBedrock;
+  xray: LocalXray;
   sockets: WebSocketApi;
   cloudWatch: LocalCloudWatch;
   /** Starts the event sources and the schedules. */
@@ -63,6 +65,7 @@ export function hostedServices(options: HostedOptions): HostedServices {
     secrets: stack.ofType('AWS::SecretsManager::Secret').map(secret),
   });
   const bedrock = new LocalBedrock();
+  const xray = new LocalXray();
   const streams = new TableStreams(stack, clock);
   const sockets = new WebSocketApi({ ...options, log: (line) => options.log('websocket', line) });
   const lambda = new LocalLambdaInvoke({
@@ -71,7 +74,8 @@ export function hostedServices(options: HostedOptions): HostedServices {
   });
   return {
     json: { sqs, states, secretsmanager, kms },
-    rest: { s3, bedrock, lambda, 'execute-api': sockets },
+    rest: { s3, bedrock, lambda, xray, 'execute-api': sockets },
+    xray,
     streams,
     bedrock,
     sockets,
@@ -136,7 +140,7 @@ function bucket({ logicalId, ref, properties }: ResolvedResource): BucketDefinit
 
 function secret({ logicalId, arn, properties }: ResolvedResource): SecretDefinition {
   const name = String(properties.Name ?? arn);
-  const initialValue = localSecretValue(name);
+  const initialValue = localSecretValue(name) ?? (properties.SecretString as string | undefined);
   const { ExcludePunctuation, SecretStringTemplate, GenerateStringKey, ...others } = (properties.GenerateSecretString ??
     {}) as { ExcludePunctuation?: boolean; SecretStringTemplate?: string; GenerateStringKey?: string };
   const [unsupported] = Object.keys(others);

@@ -12,6 +12,7 @@ export const SAMPLES = [
   { file: 'servicenow-incident-p2.json', source: 'servicenow', text: 'Send another incident' },
   { file: 'github-issue-opened.json', source: 'github', text: 'Open a GitHub issue' },
   { file: 'github-issue-reopened.json', source: 'github', text: 'Reopen a GitHub issue' },
+  { file: 'github-issue-needs-triage.json', source: 'github', text: 'Let the AI agent triage a GitHub issue' },
 ] as const;
 
 const files = SAMPLES.map(({ file }) => file);

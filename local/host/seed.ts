@@ -54,6 +54,7 @@ const CONNECTION_CREDENTIALS = {
   servicenow: { username: 'countersign', password: 'local-servicenow-password' },
   github: { token: 'local-github-token' },
   http: { hosts: {} },
+  sessions: { token: 'local-sessions-token' },
 };
 
 /** The end of a token names its workspace. */
@@ -69,6 +70,7 @@ const planCredentials = (tenant: string) => ({
   slack: { botToken: `${READ_ONLY_CREDENTIAL_PREFIX}slack-${tenant}` },
   pagerduty: { routingKey: 'read-only'.padEnd(32, '0') },
   http: { hosts: {} },
+  sessions: { token: `${READ_ONLY_CREDENTIAL_PREFIX}sessions` },
 });
 
 const API_KEYS: Record<string, Omit<NamedKey, 'name'>> = {
@@ -85,7 +87,7 @@ const API_KEYS: Record<string, Omit<NamedKey, 'name'>> = {
 const PEOPLE: Record<string, z.input<typeof Person>[]> = {
   acme: [
     { id: 'olivia', name: 'Olivia Owner', role: 'owner', identities: ['github:olivia'] },
-    { id: 'oscar', name: 'Oscar Operator', role: 'operator' },
+    { id: 'oscar', name: 'Oscar Operator', role: 'operator', identities: [`slack:${TEAM.id}/U600OSCAR`] },
     {
       id: 'ana',
       name: 'Ana Ortiz',
@@ -161,6 +163,13 @@ const AUTOMATIONS: Omit<Automation, 'workflow'>[] = [
     trigger: { source: 'servicenow', event: 'incident.insert', filter: '{% trigger.priority in ["1", "2"] %}' },
   },
   {
+    name: 'triage-issue',
+    description: 'An AI agent triages GitHub issues with the label needs-triage',
+    enabled: true,
+    workspace: 'default',
+    trigger: { source: 'github', event: 'issues.labeled', filter: '{% trigger.payload.label.name = "needs-triage" %}' },
+  },
+  {
     name: 'restart-demo-app',
     description: 'Restarts the demo app of the README, through an agent',
     enabled: true,
@@ -169,6 +178,14 @@ const AUTOMATIONS: Omit<Automation, 'workflow'>[] = [
     inputs: { script: join(import.meta.dirname, '..', 'demo-app', 'control.sh') },
   },
 ];
+
+/** The simulated AI agent. Its sessions use the connection `sessions`. */
+const CONFIGURATION = {
+  name: 'triage-agent',
+  description: 'The simulated AI agent of this machine',
+  routing: 'Triages GitHub issues: proposes a label and an assignee.',
+  instructions: 'Propose only what the issue supports. People and policy decide.',
+};
 
 /** The author of the seeded records in the history of changes. */
 const bySetup = (): ChangeAuthor => changeAuthor({ clock: systemClock, ids: systemIds }, 'setup');
@@ -206,7 +223,7 @@ async function seedKey(keys: DynamoApiKeys, apiKey: string, key: Omit<NamedKey, 
 
 /** A later start changes only the connections, because the host may have another URL. */
 export async function seedTenant(definitions: Definitions, tenant: string, hostUrl: string): Promise<void> {
-  for (const name of ['servicenow', 'github', 'slack', 'pagerduty']) {
+  for (const name of ['servicenow', 'github', 'slack', 'pagerduty', 'sessions']) {
     const instance = name === 'slack' ? (SLACK_TEAMS[tenant] ?? tenant) : tenant;
     const allowed = name === 'servicenow' ? { allowedTables: ['problem'] } : {};
     const connection = { name, baseUrl: `${hostUrl}/_sim/${name}`, instance, ...allowed };
@@ -218,6 +235,7 @@ export async function seedTenant(definitions: Definitions, tenant: string, hostU
     { name: 'http', baseUrl: hostUrl, instance: tenant, allowedHosts },
     bySetup(),
   );
+  await seedConfiguration(definitions, tenant, hostUrl);
   const people = new Set((await definitions.people(tenant)).map(({ id }) => id));
   for (const person of PEOPLE[tenant] ?? []) {
     if (people.has(person.id) || (await definitions.wasDeleted(tenant, person.id))) continue;
@@ -233,6 +251,16 @@ export async function seedTenant(definitions: Definitions, tenant: string, hostU
     const version = await publish(definitions, tenant, workflow, source);
     await definitions.saveAutomation(tenant, { ...automation, workflow: { name: workflow.name, version } }, bySetup());
   }
+}
+
+/** A later start changes only its URL. A configuration that somebody moved elsewhere stays. */
+async function seedConfiguration(definitions: Definitions, tenant: string, hostUrl: string): Promise<void> {
+  const session = { provider: 'a2a' as const, url: `${hostUrl}/_sim/sessions`, connection: 'sessions' };
+  const stored = await definitions.configuration(tenant, CONFIGURATION.name);
+  if (stored && (stored.session.provider !== 'a2a' || stored.session.connection !== session.connection)) return;
+  if (stored?.session.provider === 'a2a' && stored.session.url === session.url) return;
+  const next = { ...(stored ?? CONFIGURATION), session, revision: (stored?.revision ?? 0) + 1 };
+  await definitions.saveConfiguration(tenant, next, bySetup(), { ...(stored && { replaces: stored }) });
 }
 
 /** Returns the published version with the same content, or publishes a new version. */

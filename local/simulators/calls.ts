@@ -12,12 +12,22 @@ export interface RecordedCall {
   path: string;
   body: unknown;
   status: number;
+  /** The header that joins the call to a trace. */
+  traceparent?: string;
   /** Set if a fault cut the response. `status` is the status that the caller would have received. */
   answer?: 'lost' | 'truncated';
 }
 
 /** The record of calls is shown on a page, so it must not contain the secrets of login bodies. */
-const CREDENTIAL_FIELDS = ['client_secret', 'secret_id', 'password', 'token', 'routing_key', 'iam_request_headers'];
+const CREDENTIAL_FIELDS = [
+  'client_secret',
+  'secret_id',
+  'password',
+  'token',
+  'routing_key',
+  'iam_request_headers',
+  'credentials',
+];
 
 /** All calls to the simulated systems, in the order of their effects. */
 export class CallRecord {
@@ -26,8 +36,13 @@ export class CallRecord {
 
   constructor(store: SimulatorStore) {
     this.#store = store;
+    // A data folder of an earlier version has the table without it.
+    const columns = store.database.prepare('PRAGMA table_info(calls)').all();
+    if (!columns.some(({ name }) => name === 'traceparent')) {
+      store.database.exec('ALTER TABLE calls ADD COLUMN traceparent TEXT');
+    }
     this.#insert = store.database.prepare(
-      'INSERT INTO calls (at, system, method, path, body, status, answer) VALUES (?, ?, ?, ?, ?, ?, ?)',
+      'INSERT INTO calls (at, system, method, path, body, status, answer, traceparent) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
     );
   }
 
@@ -40,6 +55,7 @@ export class CallRecord {
       JSON.stringify(withoutCredentials(call.body)),
       status,
       delivery === 'whole' ? null : delivery,
+      call.header('traceparent') ?? null,
     );
   }
 
@@ -80,6 +96,7 @@ function toCall(row: Record<string, unknown>): RecordedCall {
     path: String(row.path),
     body: JSON.parse(String(row.body)),
     status: Number(row.status),
+    ...(row.traceparent !== null && { traceparent: String(row.traceparent) }),
     ...(row.answer !== null && { answer: row.answer as 'lost' | 'truncated' }),
   };
 }
@@ -92,8 +109,12 @@ function wholeNumber(query: URLSearchParams, name: string): number | undefined {
 }
 
 function withoutCredentials(body: unknown): unknown {
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) return body;
+  if (Array.isArray(body)) return body.map(withoutCredentials);
+  if (typeof body !== 'object' || body === null) return body;
   return Object.fromEntries(
-    Object.entries(body).map(([name, value]) => [name, CREDENTIAL_FIELDS.includes(name) ? '[redacted]' : value]),
+    Object.entries(body).map(([name, value]) => [
+      name,
+      CREDENTIAL_FIELDS.includes(name) ? '[redacted]' : withoutCredentials(value),
+    ]),
   );
 }

@@ -8,6 +8,7 @@ import { toCards } from './page/cards.ts';
 import { openPage } from './page/page.ts';
 import { openPagerDuty } from './pagerduty/pagerduty.ts';
 import { openServiceNow } from './servicenow/servicenow.ts';
+import { openSessions } from './sessions/a2a-server.ts';
 import { PERSON_VERBS, type SlackPerson, slackPerson } from './slack/person.ts';
 import { openSlack } from './slack/slack.ts';
 import { readState, type SimulatedSystems } from './state.ts';
@@ -58,6 +59,7 @@ export function openSimulators(options: SimulatorOptions): Simulators {
     slack: openSlack(contextOf('slack')),
     pagerduty: openPagerDuty(contextOf('pagerduty')),
     vault: openVault(contextOf('vault')),
+    sessions: openSessions(contextOf('sessions')),
   }));
   const person = slackPerson(contextOf('slack'), world.slack.workspaces, {
     url: (endpoint) => `${options.hostUrl()}/slack/${endpoint}`,
@@ -87,6 +89,7 @@ export function openSimulators(options: SimulatorOptions): Simulators {
       }
     },
     close: () => {
+      world.sessions.close();
       callSystem.close();
       store.close();
     },

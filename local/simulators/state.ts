@@ -2,6 +2,7 @@ import type { CallRecord } from './calls.ts';
 import type { GitHub } from './github/github.ts';
 import type { PagerDuty } from './pagerduty/pagerduty.ts';
 import type { ServiceNow } from './servicenow/servicenow.ts';
+import type { SessionSystem } from './sessions/a2a-server.ts';
 import type { Slack } from './slack/slack.ts';
 import { USERS } from './slack/workspace.ts';
 
@@ -10,6 +11,7 @@ const INCIDENTS_SHOWN = 30;
 const ISSUES_SHOWN = 30;
 const MESSAGES_SHOWN = 40;
 const ALERTS_SHOWN = 20;
+const SESSIONS_SHOWN = 20;
 const CALLS_SHOWN = 60;
 
 export interface SimulatedSystems {
@@ -17,13 +19,14 @@ export interface SimulatedSystems {
   github: GitHub;
   slack: Slack;
   pagerduty: PagerDuty;
+  sessions: SessionSystem;
   calls: CallRecord;
 }
 
 export type SystemsState = ReturnType<typeof readState>;
 
 /** The newest records of every simulated system, without credentials and secrets. */
-export function readState({ servicenow, github, slack, pagerduty, calls }: SimulatedSystems) {
+export function readState({ servicenow, github, slack, pagerduty, sessions, calls }: SimulatedSystems) {
   const { tables } = servicenow;
   return {
     users: USERS,
@@ -50,6 +53,13 @@ export function readState({ servicenow, github, slack, pagerduty, calls }: Simul
     ),
     views: slack.workspaces.flatMap((workspace) => workspace.views()),
     alerts: pagerduty.latestAlerts(ALERTS_SHOWN),
+    // Without contract and notifications, which have the token of the session.
+    sessions: sessions
+      .latestSessions(SESSIONS_SHOWN)
+      .map(({ contract, notifications: _credentials, prompt: _long, ...session }) => ({
+        ...session,
+        runId: contract.run_id,
+      })),
     calls: calls.latest(CALLS_SHOWN),
   };
 }

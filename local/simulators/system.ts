@@ -1,7 +1,7 @@
 import type { SimCall, SimResponse } from './exchange.ts';
 import type { SimulatorStore } from './store.ts';
 
-export const SYSTEM_NAMES = ['servicenow', 'github', 'slack', 'pagerduty', 'vault'] as const;
+export const SYSTEM_NAMES = ['servicenow', 'github', 'slack', 'pagerduty', 'vault', 'sessions'] as const;
 export type SystemName = (typeof SYSTEM_NAMES)[number];
 
 /**
@@ -12,11 +12,24 @@ export type SystemName = (typeof SYSTEM_NAMES)[number];
  *   than requested.
  * - Slack: metadata without its payload, because the app lacks a scope; lists that are rate limited; a text that is cut;
  *   `ok: true` with warnings.
+ * - Sessions: the session fails, is lost by its agent, ends without a completion, does nothing, completes twice, completes
+ *   another run, works for long, completes after its deadline, or is rejected.
  */
 export const SURPRISES = {
   servicenow: ['rows_hidden', 'clause_ignored', 'fields_dropped', 'fields_hidden'],
   github: ['secondary_limit', 'assignees_ignored', 'short_pages'],
   slack: ['payload_hidden', 'lists_limited', 'text_cut', 'warnings'],
+  sessions: [
+    'dies',
+    'disappears',
+    'ends_early',
+    'silent',
+    'completes_twice',
+    'reports_another_run',
+    'completes_late',
+    'slow',
+    'refuses',
+  ],
 } as const;
 export type Surprise = (typeof SURPRISES)[keyof typeof SURPRISES][number];
 

@@ -34,12 +34,16 @@ const WITHOUT_LOCAL_EFFECT = [
   'Custom::EvidenceKeys',
   'AWS::CloudFront::OriginAccessControl',
   'AWS::CloudWatch::Dashboard',
+  'AWS::EC2::SecurityGroup',
+  'AWS::EC2::VPCEndpoint',
   'AWS::Logs::LogGroup',
   'AWS::Logs::QueryDefinition',
+  'AWS::Route53::RecordSet',
   'AWS::SNS::Subscription',
   'AWS::SNS::Topic',
   'AWS::SNS::TopicPolicy',
   'AWS::SQS::QueuePolicy',
+  'AWS::WAFv2::WebACL',
 ];
 
 export const SUPPORTED_TYPES: ReadonlySet<string> = new Set([...HOSTED, ...WITHOUT_LOCAL_EFFECT]);
@@ -98,6 +102,10 @@ const IDENTITIES: Record<string, Identify> = {
     const name = explicitName(input, 'TableName');
     const Arn = regional('dynamodb', `table/${name}`);
     return { ref: name, attributes: { Arn, StreamArn: `${Arn}/stream/local` } };
+  },
+  'AWS::EC2::SecurityGroup': (input) => {
+    const GroupId = `sg-${shortHash(input, 17)}`;
+    return { ref: GroupId, attributes: { GroupId } };
   },
   'AWS::Events::Rule': named('Name', (name) => regional('events', `rule/${name}`)),
   'AWS::IAM::Role': named('RoleName', (name) => `arn:aws:iam::${ACCOUNT}:role/${name}`),

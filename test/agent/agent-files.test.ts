@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
   appendFileSync,
@@ -12,6 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
 import { AgentError } from '../../agent/agent-error.ts';
 import { AgentFolder, writePrivate } from '../../agent/agent-folder.ts';
@@ -69,6 +70,58 @@ describe('the journal', () => {
     later.close();
   });
 
+  const endedEntries = (index: number) => {
+    const assignment_id = `run_${index}.0.1`;
+    const facts = { session_id: `run_${index}`, step_id: 'a', lease_version: 1, idempotency_key: 'k', issued_at: at };
+    const acknowledged = { event: 'acknowledged', at, assignment_id, ...facts, sandbox_profile: 'dev-flex' };
+    return [acknowledged, { event: 'ended', at, assignment_id }].map((entry) => `${JSON.stringify(entry)}\n`).join('');
+  };
+
+  it('of an agent that runs for months stays short, and knows everything of the last week', () => {
+    const long = join(folder.path, 'long.jsonl');
+    writeFileSync(long, Array.from({ length: 2_000 }, (_, index) => endedEntries(index)).join(''));
+    const journal = Journal.open(long, Date.parse(at));
+    expect(journal.newestIssue).toBe(Date.parse(at));
+    const later = new Date(Date.parse(at) + 9 * DAY_MS).toISOString();
+    const statement = runtime.statement({ session_id: 'run_new', assignment_id: 'run_new.0.1' });
+    journal.acknowledged(statement, later);
+    journal.started('run_new.0.1', later);
+    expect([journal.get('run_0.0.1'), journal.get('run_new.0.1')?.startedAt]).toEqual([undefined, later]);
+    journal.close();
+    expect(readFileSync(long, 'utf8').trim().split('\n')).toHaveLength(2);
+    const again = Journal.open(long, Date.parse(later));
+    expect(again.unfinished()).toMatchObject([{ assignment_id: 'run_new.0.1', startedAt: later }]);
+    again.close();
+  });
+
+  it('on a full disk has whole entries only, and goes on when there is space again', () => {
+    const full = join(folder.path, 'full.jsonl');
+    const module = pathToFileURL(join(import.meta.dirname, '../../agent/journal.ts')).href;
+    const script = `
+      const { Journal } = await import(${JSON.stringify(module)});
+      const journal = Journal.open(${JSON.stringify(full)}, 0);
+      const statement = ${JSON.stringify(runtime.statement({ idempotency_key: 'k'.repeat(150) }))};
+      let written = 0;
+      try {
+        for (; written < 10; written += 1) journal.acknowledged({ ...statement, assignment_id: 'run_' + written }, ${JSON.stringify(at)});
+      } catch (error) {
+        console.log(JSON.stringify({ written, message: error.message }));
+      }`;
+    // A limit of 512 bytes (some shells: 1024) for each file: a write beyond it is cut, like one to a disk that is almost full.
+    const limited = `trap '' XFSZ; ulimit -f 1; exec "$@"`;
+    const node = [process.execPath, '--input-type=module', '-e', script];
+    const { stdout } = spawnSync('/bin/sh', ['-c', limited, 'sh', ...node], { encoding: 'utf8' });
+    const { written, message } = JSON.parse(stdout) as { written: number; message: string };
+    expect(message).toContain('free space on its disk');
+    const journal = Journal.open(full, Date.parse(at));
+    journal.acknowledged(runtime.statement({ assignment_id: 'run_later' }), at);
+    journal.close();
+    const again = Journal.open(full, Date.parse(at));
+    const names = Array.from({ length: written }, (_, index) => `run_${index}`);
+    expect(again.unfinished().map(({ assignment_id }) => assignment_id)).toEqual([...names, 'run_later']);
+    again.close();
+  });
+
   it('stops the agent if a line within it is damaged', () => {
     const damaged = join(folder.path, 'damaged.jsonl');
     writeFileSync(damaged, 'garbage\n{"event":"ended","at":"x","assignment_id":"y"}\n');
@@ -112,6 +165,17 @@ describe('the lock of a folder', () => {
 
 describe('the configuration', () => {
   it.each([
+    [
+      {
+        credentials: {
+          db: {
+            secretsManager: { arn: 'arn:aws:secretsmanager:eu-central-1:123456789012:secret:a' },
+            env: { a: 'LD_PRELOAD' },
+          },
+        },
+      },
+      'agent.yaml: credentials.db.env.a: changes how programs start; use another name',
+    ],
     [{ slot: 2 }, 'agent.yaml: unknown field "slot"; did you mean "slots"?'],
     [{ slots: 99 }, /slots: .*16/],
     [{ profiles: { 'prod-critical': { writable: ['/var'] } } }, 'prod-critical writes nothing to the host; remove it'],

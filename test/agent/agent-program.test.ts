@@ -2,7 +2,8 @@ import { createHash, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { KEY_INTRODUCTION_PAYLOAD_TYPE, OUTPUT_MAX_BYTES } from '../../lambdas/agents/protocol.ts';
+import { OUTPUT_MAX_BYTES } from '../../lambdas/agents/agent-terms.ts';
+import { KEY_INTRODUCTION_PAYLOAD_TYPE } from '../../lambdas/agents/protocol.ts';
 import { temporaryFolder } from '../local/cloud/wire.ts';
 import { enrolled, fastNow, type RunningAgent, runAgent, withSkew } from './agent-under-test.ts';
 import { ASSIGNMENT_ID, FakeRuntime, OTHER_ASSIGNMENT_ID, OTHER_RUN_ID, RUN_ID } from './fake-runtime.ts';
@@ -205,6 +206,7 @@ describe('an agent', () => {
     runtime.offer(
       runtime.statement({
         command: { executable: '/usr/bin/head', args: ['-c', String(100 * 1024 * 1024), '/dev/zero'] },
+        timeout_seconds: 3_600,
       }),
     );
     await reported();

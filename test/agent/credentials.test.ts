@@ -5,6 +5,7 @@ import { parseConfig } from '../../agent/config.ts';
 import { TTL_MAX_SECONDS } from '../../agent/credentials/credential-source.ts';
 import { HeldCredentials } from '../../agent/credentials/held-credentials.ts';
 import { machine, type System } from '../../agent/system.ts';
+import { redact } from '../../lambdas/agents/redact.ts';
 import { openWire, temporaryFolder, type Wire } from '../local/cloud/wire.ts';
 import { openWorld, type World } from '../local/simulators/world.ts';
 
@@ -50,6 +51,7 @@ function credentials(places: Record<string, object>, auth: object = ROLE): HeldC
 
 const asRoot = (method: string, path: string, body?: unknown) =>
   world.ask(method, `/vault/v1${path}`, body, { 'x-vault-token': 'local-root' });
+const store = (data: object) => asRoot('POST', '/secret/data/test', { data });
 const paths = async () => (await world.calls()).map(({ method, path }) => `${method} ${path}`);
 const audited = async () =>
   (await asRoot('GET', '/_audit')).body.entries.map((each: { request: { id: string } }) => each.request.id);
@@ -95,6 +97,24 @@ describe('credentials from Vault', () => {
     );
     await held.release();
     expect((await paths()).at(-1)).toBe('POST /v1/auth/token/revoke-self');
+  });
+
+  it('that no variable can have are refused without showing them', async () => {
+    await store({ password: 'before\0after-nul' });
+    const held = credentials({ db: { vault: { kv: 'test' }, env: { password: 'PGPASSWORD' } } });
+    const message = await held.fetch(['db']).catch((error: Error) => error.message);
+    expect(message).toBe(
+      'credential db has a NUL character in password, which no variable can have; hand it over with fd',
+    );
+  });
+
+  it('that are JSON are hidden as a whole and in parts', async () => {
+    const account = { type: 'service', private_key: '-----BEGIN KEY-----\nabcdefgh\n', pins: [482_915] };
+    await store({ account: JSON.stringify(account), nested: { token: 'nested-token' } });
+    const held = credentials({ db: { vault: { kv: 'test' }, env: { account: 'ACCOUNT' } } });
+    await held.fetch(['db']);
+    const printed = `${JSON.stringify(account)} ${account.private_key} 482915 nested-token`;
+    expect(redact(printed, held.secrets)).not.toMatch(/BEGIN|abcdefgh|482915|nested-token/);
   });
 
   it('are fetched with one login for all credentials of a command', async () => {

@@ -4,10 +4,9 @@ import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type * as z from 'zod';
+import { AGENT_SOCKET_PATH, ASSIGNMENT_PAYLOAD_TYPE } from '../../lambdas/agents/agent-terms.ts';
 import {
   AckRequest,
-  AGENT_SOCKET_PATH,
-  ASSIGNMENT_PAYLOAD_TYPE,
   type AssignmentStatement,
   CompleteRequest,
   EnrolRequest,
@@ -30,6 +29,8 @@ export interface Behaviour {
   failWith: number | undefined;
   /** Closes connections without a response to these requests, after it has called this function. */
   cut: ((route: string) => boolean) | undefined;
+  /** Handles these requests, and closes their connections without a response. */
+  cutResponse: ((route: string) => boolean) | undefined;
   /** The length of a lease from each renewal on. */
   leaseMs: number;
   syncMs: number;
@@ -59,6 +60,7 @@ export class FakeRuntime {
   readonly behaviour: Behaviour = {
     failWith: undefined,
     cut: undefined,
+    cutResponse: undefined,
     leaseMs: 600_000,
     syncMs: 500,
     syncWithSocketMs: 500,
@@ -199,6 +201,11 @@ export class FakeRuntime {
       return;
     }
     const { status, content } = await this.#respond(request, text, now);
+    if (this.behaviour.cutResponse?.(routeOf(request))) {
+      request.socket.destroy();
+      this.#notify();
+      return;
+    }
     response.writeHead(status, { 'content-type': 'application/json', date: new Date(now).toUTCString() });
     response.end(JSON.stringify(content));
     this.#notify();

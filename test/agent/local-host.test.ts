@@ -6,7 +6,7 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { enrolAgent } from '../../agent/enrol.ts';
 import { machine, type System } from '../../agent/system.ts';
-import { SYNC_INTERVAL_MS, SYNC_WHILE_RUNNING_MS, SYNC_WITHOUT_SOCKET_MS } from '../../lambdas/agents/protocol.ts';
+import { SYNC_INTERVAL_MS, SYNC_WHILE_RUNNING_MS, SYNC_WITHOUT_SOCKET_MS } from '../../lambdas/agents/agent-terms.ts';
 import { Automation } from '../../lambdas/pipeline/definitions.ts';
 import { DynamoDefinitions } from '../../lambdas/pipeline/dynamo-definitions.ts';
 import { Workflow } from '../../lambdas/workflow/workflow.ts';

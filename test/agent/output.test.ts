@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { LIMIT_REACHED, OutputBuffer } from '../../agent/output-buffer.ts';
 import { CORRECTION_MAX_MS, ServerClock } from '../../agent/server-clock.ts';
-import { OUTPUT_CHUNK_MAX_BYTES, OUTPUT_MAX_BYTES } from '../../lambdas/agents/protocol.ts';
+import { OUTPUT_CHUNK_MAX_BYTES, OUTPUT_MAX_BYTES } from '../../lambdas/agents/agent-terms.ts';
 
 const AT = '2026-11-16T10:00:00.000Z';
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');

@@ -2,9 +2,9 @@ import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { parseConfig } from '../../agent/config.ts';
 import { fingerprintOf, pinnedAfter, type VerifyContext, verifyAssignment } from '../../agent/verify-assignment.ts';
+import { ASSIGNMENT_PAYLOAD_TYPE } from '../../lambdas/agents/agent-terms.ts';
 import { introduceKeys } from '../../lambdas/agents/introduce-keys.ts';
 import {
-  ASSIGNMENT_PAYLOAD_TYPE,
   type AssignmentStatement,
   KEY_INTRODUCTION_PAYLOAD_TYPE,
   type SigningKey,

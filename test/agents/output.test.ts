@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { CommandRef } from '../../lambdas/agents/output.ts';
-import { outputKey } from '../../lambdas/agents/output-object.ts';
 import {
   OUTPUT_CHUNK_MAX_BYTES,
   OUTPUT_CHUNKS_MAX,
   OUTPUT_CHUNKS_PER_REQUEST_MAX,
   OUTPUT_MAX_BYTES,
-  OutputChunk,
-} from '../../lambdas/agents/protocol.ts';
+} from '../../lambdas/agents/agent-terms.ts';
+import type { CommandRef } from '../../lambdas/agents/output.ts';
+import { outputKey } from '../../lambdas/agents/output-object.ts';
+import { OutputChunk } from '../../lambdas/agents/protocol.ts';
 import { type OutputPart, readOutput } from '../../lambdas/agents/read-output.ts';
 import { redactArrived } from '../../lambdas/agents/redact-arrived.ts';
 import { appendOutput, finishOutput, storeOutput } from '../../lambdas/agents/store-output.ts';

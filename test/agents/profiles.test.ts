@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { PROFILE_NAMES, type ProfileName } from '../../lambdas/agents/agent-terms.ts';
 import {
   builtInProfile,
   CommandPattern,
@@ -9,7 +10,6 @@ import {
   ProfileDefinition,
   profileViolation,
 } from '../../lambdas/agents/profiles.ts';
-import { PROFILE_NAMES, type ProfileName } from '../../lambdas/agents/protocol.ts';
 
 const SYSTEMCTL = '/usr/bin/systemctl';
 const command = (executable: string, ...args: string[]) => ({ executable, args });

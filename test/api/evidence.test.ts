@@ -13,6 +13,12 @@ const RECORD: EvidenceRecord = {
   sizeBytes: 12,
   sealedAt: '2026-01-02T03:04:05.000Z',
 };
+const COMPLETION = {
+  name: 'completion' as const,
+  key: `artifacts/acme/${RUN}/completion.json`,
+  sha256: 'b'.repeat(64),
+  sizeBytes: 2,
+};
 
 const ADDENDA = [8, 9].map((seq) => ({ seq, ...RECORD }));
 
@@ -32,7 +38,8 @@ interface Asked {
 
 function ask(path: string, { tenant = 'acme', id = RUN, range, seq }: Asked = {}) {
   const runs = {
-    evidence: async (asked: string, runId: string) => (asked === 'acme' && runId === RUN ? RECORD : undefined),
+    evidence: async (asked: string, runId: string) =>
+      asked === 'acme' && runId === RUN ? { ...RECORD, artifacts: [COMPLETION] } : undefined,
     runIdsStartingWith: async (asked: string, prefix: string) =>
       asked === 'acme' && RUN.startsWith(prefix) ? [RUN] : [],
     addenda: async (_tenant: string, _runId: string, { after, limit }: { after: number; limit: number }) =>
@@ -52,6 +59,19 @@ function ask(path: string, { tenant = 'acme', id = RUN, range, seq }: Asked = {}
 
 const bodyOf = (answer: { body?: string }) => Buffer.from(answer.body ?? '', 'base64');
 
+it.each(['enrichment.json', 'completion.json', 'values.json'])(
+  'an artifact, %s, is returned as it is stored',
+  async (file) => {
+    await expect(ask(`/${file}`)).rejects.toMatchObject({
+      status: 404,
+      message: expect.stringContaining('were deleted'),
+    });
+    await store.putOnce(`artifacts/acme/${RUN}/${file}`, Buffer.from('{"ä":1}'), 'application/json');
+    expect(String(bodyOf(await ask(`/${file}`)))).toBe('{"ä":1}');
+    await expect(ask(`/${file}`, { tenant: 'globex' })).rejects.toMatchObject({ status: 404 });
+  },
+);
+
 describe('GET /api/v1/runs/{id}/evidence', () => {
   it('returns hash, size, time and files of the evidence', async () => {
     const { statusCode, body } = await ask('');
@@ -63,6 +83,7 @@ describe('GET /api/v1/runs/{id}/evidence', () => {
       sealedAt: '2026-01-02T03:04:05.000Z',
       document: `/api/v1/runs/${RUN}/evidence/bundle.json`,
       envelope: `/api/v1/runs/${RUN}/evidence/bundle.dsse.json`,
+      artifacts: [{ ...COMPLETION, document: `/api/v1/runs/${RUN}/evidence/completion.json` }],
       addenda: ADDENDA.map(({ seq }) => ({
         seq,
         sha256: RECORD.sha256,

@@ -7,7 +7,7 @@ import {
 } from '../../lambdas/api/runs/execution-vocabulary.ts';
 import { type Waiting, waitForDecision } from '../../lambdas/approval/wait-for-decision.ts';
 import type { CommitEvent } from '../../lambdas/run/events/events.ts';
-import { SESSION_STATE } from '../../lambdas/run/session-state.ts';
+import { EXECUTION_STATE } from '../../lambdas/run/execution-state.ts';
 import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
 import { ALLOWED } from '../fakes/fake-policy.ts';
 import { ASSIGN, GovernedWorkshop } from '../worker/governed-workshop.ts';
@@ -48,7 +48,7 @@ describe('in the vocabulary of source 001', () => {
     await waitForDecision({ ...shop.worker, cards: CARDS }, { ...ESCALATION, tenant, runId, approvalId });
     const { run, commits } = await shop.now(message);
     expect(commits.at(-1)?.events).toMatchObject([{ type: 'approval.overdue' }]);
-    expect(SESSION_STATE[run.status]).toBe('waiting_for_approval');
+    expect(EXECUTION_STATE[run.status]).toBe('waiting_for_approval');
     expect(await eventNames(message)).toEqual([
       'session.created',
       'session.assigned',
@@ -98,7 +98,7 @@ steps:
 
   it('every state is one of its states', () => {
     const states = ['queued', 'assigning_worker', 'waiting_for_approval', 'executing', 'paused', 'rollback'];
-    for (const state of Object.values(SESSION_STATE))
+    for (const state of Object.values(EXECUTION_STATE))
       expect([...states, 'completed', 'failed', 'cancelled']).toContain(state);
     const steps = ['pending', 'awaiting_approval', 'approved', 'running', 'succeeded', 'failed', 'rolled_back'];
     for (const state of Object.values(STEP_STATE)) expect(steps).toContain(state);

@@ -98,6 +98,14 @@ async function connect(as: Caller | string, extensions = {}): Promise<Client> {
   return client;
 }
 
+/** Without the client: its extension cancels only tasks that it has started itself. */
+async function cancelTask(as: Caller | string, taskId: string): Promise<unknown> {
+  const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tasks/cancel', params: { taskId } });
+  const response = await sendTo(as)('https://api.example/mcp', { method: 'POST', headers, body });
+  return JSON.parse((await response.text()).replace(/^[^{]*/, ''));
+}
+
 async function call(client: Client, name: string, args: Record<string, unknown>) {
   const { structuredContent, isError = false } = await client.callTool({ name, arguments: args });
   return { isError, ...(structuredContent as { status?: string; actionId?: string; result?: unknown }) };
@@ -158,6 +166,19 @@ describe('a session as an MCP client', () => {
     expect((await sessionFacts())?.refused).toBe(REFUSALS_RECORDED_MAX);
     expect(refusals()).toHaveLength(results.length - 3);
     expect(results.length).toBeLessThan(ACTIONS_MAX);
+  });
+
+  it('withdraws a call that waits for people with tasks/cancel; nobody else can', async () => {
+    shop.policy.decision = () => needsApproval();
+    const { actionId = '' } = await call(await connect(token()), 'github_labels_add', { labels: ['withdrawn'] });
+    const action = { tenant: 'acme', runId: actionId };
+    expect((await shop.now(action)).run.status).toBe('waiting_approval');
+    expect(await cancelTask(OPERATOR, actionId)).toMatchObject({ error: { message: expect.any(String) } });
+    expect((await shop.now(action)).run.status).toBe('waiting_approval');
+    expect(await cancelTask(token(), actionId)).toMatchObject({ result: {} });
+    const { run } = await shop.finish(action);
+    expect(run).toMatchObject({ status: 'canceled' });
+    expect(shop.writes()).toEqual([]);
   });
 
   it('cannot read an action of somebody else, and has no tools after its end', async () => {

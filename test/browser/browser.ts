@@ -4,6 +4,8 @@ import { unpackChromium } from './unpack-chromium.ts';
 
 /** Most containers forbid the sandbox of Chromium. No name is resolved, so no request leaves the machine. */
 const ARGUMENTS = ['--no-sandbox', '--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1'];
+/** Only ends what hangs: a busy machine is slow, and some of what pages show comes with the next sweep. */
+const LIMIT_MS = 240_000;
 const SCREENSHOTS = join(import.meta.dirname, '..', '..', '.build', 'screenshots');
 
 /** One for each test file: `const browser = await startBrowser()` in `beforeAll`, `browser.stop()` in `afterAll`. */
@@ -29,6 +31,7 @@ export class TestBrowser {
   async openPage(hostUrl: string, path: string, options: BrowserContextOptions = {}): Promise<TestPage> {
     // Without animations: a color that is about to change has a contrast of its own.
     const context = await this.#browser.newContext({ baseURL: hostUrl, reducedMotion: 'reduce', ...options });
+    context.setDefaultTimeout(LIMIT_MS);
     const page = new TestPage(await context.newPage(), new URL(hostUrl));
     await page.watch();
     await page.page.goto(path);

@@ -156,7 +156,7 @@ describe('the output of a command', () => {
     await storeOutput(large, 10 * 1024 * 1024);
     await agent.complete(assignment, 0).catch(() => undefined);
     await goTo(olivia, `/runs/${large}`);
-    await page.getByText(/^131,072 lines/).waitFor({ timeout: 60_000 });
+    await page.getByText(/^131,072 lines/).waitFor();
     expect(await rowsOf(olivia, '.output-line')).toBeLessThan(100);
     await page.getByRole('searchbox', { name: 'Search the output' }).fill('line 131071');
     await page.getByText('1 of 1').waitFor();
@@ -220,7 +220,7 @@ describe('a run with 1,000 steps', () => {
     const { runId } = await ask<{ runId: string }>(host, 'POST', '/runs', { body: { workflow: { name: 'thousand' } } });
     await host.waitForRun(runId, ({ status }) => status === 'succeeded');
     await goTo(olivia, `/runs/${runId}`);
-    await page.getByRole('listbox', { name: '1000 steps' }).waitFor({ timeout: 60_000 });
+    await page.getByRole('listbox', { name: '1000 steps' }).waitFor();
     expect(await rowsOf(olivia, '.step-row')).toBeLessThan(60);
     const cpu = await cpuOf(olivia, async () => {
       for (let each = 0; each < 30; each += 1) await page.keyboard.press('k');

@@ -47,7 +47,7 @@ describe('the tour', () => {
 
     // The card in Slack leads to the same page.
     await expect
-      .poll(async () => JSON.stringify(await host.calls({ system: 'slack', method: 'POST' })), { timeout: 20_000 })
+      .poll(async () => JSON.stringify(await host.calls({ system: 'slack', method: 'POST' })))
       .toContain(ben.page.url());
     await goTo(ana, new URL(ben.page.url()).pathname);
     await ana.page.getByText('You had a hand in this write, so someone else must decide on it.').waitFor();
@@ -145,6 +145,22 @@ const PLATFORM = seededSysId('Platform');
 const HOSTILE = '<img src=x onerror="alert(1)"> \u202Egnp.exe\u202C \u0007 {{7*7}} javascript:alert(1)';
 
 describe('every page', () => {
+  it('says in words that there is nothing, and where to go; pages below another one are marked in the navigation', async () => {
+    const { page } = await waiting('marked');
+    await goTo(ana, page);
+    await ana.page.getByText('Why approval is required').waitFor();
+    expect(await ana.page.locator('#navigation [aria-current="page"]').innerText()).toBe('Inbox');
+    for (const path of ['/runs/run_none', '/approvals/none']) {
+      await goTo(ana, path);
+      await ana.page.getByText('There is nothing at this address').waitFor();
+      expect(await ana.page.getByRole('heading', { level: 1 }).count()).toBe(1);
+      expect(await accessibilityProblems(ana)).toEqual([]);
+      await ana.page.getByRole('link', { name: 'Go to your inbox' }).click();
+      await ana.page.getByRole('heading', { name: 'Inbox' }).waitFor();
+    }
+    ana.problems.splice(0);
+  });
+
   it('shows hostile text as text, is accessible in both themes and fits into 400 px', async () => {
     const { runId, page } = await waiting('hostile', { short_description: HOSTILE });
     const paths = [

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { enrolledAgent, publishCommand, startCommand } from '../local/agent-story.ts';
 import { incident } from '../local/deliveries.ts';
 import { startTestHost, type TestHost } from '../local/test-host.ts';
 import { startBrowser, type TestBrowser } from './browser.ts';
@@ -21,13 +22,25 @@ const QUESTIONS = [
   'What does it cost?',
 ];
 
-it('the dashboard of the template shows what happened on this host', async () => {
+/** One command, through an agent. */
+async function runCommand(): Promise<void> {
+  await publishCommand(host);
+  const agent = await enrolledAgent(host, 'shown-1');
+  const runId = await startCommand(host);
+  const assignment = await agent.take();
+  await agent.print(assignment, 0, 'up\n');
+  await agent.complete(assignment, 1);
+  await host.waitForRun(runId);
+}
+
+it('acceptance: the dashboard shows worker assignment, session states, approval latency and command execution SLOs', async () => {
   const runIds = await Promise.all([1, 2, 3].map((number) => host.openIssue(number)));
   const approved = await host.fileIncident(incident('INC0001', { priority: '1' }));
   await host.waitForRun(approved, ({ status }) => status === 'waiting_approval');
   await host.advance(4 * 60_000);
   await host.approve(approved);
   for (const runId of [...runIds, approved]) await host.waitForRun(runId);
+  await runCommand();
   await host.sweep();
   await host.advance(6 * 60_000);
 
@@ -39,7 +52,11 @@ it('the dashboard of the template shows what happened on this host', async () =>
   const lines = await page
     .locator('svg g[data-line]')
     .evaluateAll((all) => all.map((each) => each.getAttribute('data-line')));
-  for (const line of ['succeeded', 'oldest due row', '4xx', 'steps', 'waiting']) expect(lines).toContain(line);
+  for (const line of ['oldest due row', '4xx', 'steps']) expect(lines).toContain(line);
+  const assignments = ['idle', 'offered', 'acknowledged', 'completed'];
+  const approvals = ['waiting', 'dev p50', 'dev p95', 'A step starts within 2 s of its decision: at most 1.0%'];
+  const commands = ['agent dev', 'Runs end without failing: at most 1.0%'];
+  for (const line of ['succeeded', ...assignments, ...approvals, ...commands]) expect(lines).toContain(line);
   expect(texts.find((each) => each.startsWith('Alarms: '))).toMatch(/^Alarms: 0 of \d+$/);
   expect(opened.problems).toEqual([]);
 });

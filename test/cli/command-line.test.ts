@@ -270,6 +270,7 @@ describe('long runs', () => {
       enrichment: null,
       deadlineAt: '2026-03-02T11:00:00.000Z',
       head: { seq: 3, hash: '00' },
+      trace: { id: '0'.repeat(32), url: null },
       steps: [],
       approvals: [],
       receipts: [],

@@ -112,6 +112,7 @@ it('runs show fetches every page of steps of a long run', async () => {
     createdAt: '2026-01-02T12:00:00.000Z',
     deadlineAt: '2026-01-02T14:00:00.000Z',
     head: { seq: 1, hash: 'h' },
+    trace: { id: '0'.repeat(32), url: null },
     approvals: [],
     receipts: [],
     compensation: [],

@@ -38,6 +38,7 @@ async function shown(facts: object, columns = 120): Promise<string> {
     inputs: null,
     deadlineAt: '2026-03-03T02:00:00.000Z',
     head: { seq: 1, hash: '00' },
+    trace: { id: '0'.repeat(32), url: null },
     steps: [],
     approvals: [],
     receipts: [],

@@ -40,6 +40,18 @@ it('runs output prints whole lines, over several pages, and says that the comman
   expect(api?.asked.filter((path) => path.includes('since=1'))).toHaveLength(1);
 });
 
+it('runs output needs no step if the run has one command, and names the commands if it has several', async () => {
+  const note = { id: 'note', index: 0, tool: 'servicenow.work_note.add' };
+  const [restart, check] = ['restart', 'check'].map((id, at) => ({ id, index: at + 1, tool: 'agent.command' }));
+  const one = await printing([part(0, ['done\n'], { complete: true })], () => ({ steps: [note, restart] }));
+  const { stdout } = await onTerminal(80, ['runs', 'output', RUN, '--url', one]);
+  expect([stdout, api?.asked.some((path) => path.includes('/steps/1/output'))]).toEqual(['done', true]);
+  await api?.close();
+  const several = await printing([], () => ({ steps: [note, restart, check] }));
+  const { exitCode, stderr } = await onTerminal(80, ['runs', 'output', RUN, '--url', several]);
+  expect([exitCode, stderr]).toEqual([2, expect.stringContaining('add one: restart, check')]);
+});
+
 it('runs output --follow waits until the command has ended, and notes what is missing', async () => {
   const total = { bytes: 4, droppedBytes: 7, complete: false };
   const url = await printing([part(0, ['1\n']), part(1, []), part(1, ['2\n'], { complete: true, total })]);

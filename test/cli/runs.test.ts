@@ -154,7 +154,10 @@ describe('runs show', () => {
     expect(stdout).toMatch(/^1 {2}\d\d:\d\d:\d\d\.\d{3} {2}accepted servicenow incident.insert for triage-incident/m);
     expect(stdout).toContain('post: write to slack:#incidents is about to start');
     expect(stdout).toContain(`sha256      ${run.evidence?.sha256}`);
-    expect(stdout).toMatch(new RegExp(`\nrun +${triaged}\ncommits +${run.head.seq}\nlast hash +${run.head.hash}\n$`));
+    expect(stdout).toMatch(new RegExp(`\nrun +${triaged}\ncommits +${run.head.seq}\nlast hash +${run.head.hash}\n`));
+    const { id, url } = run.trace;
+    expect(url).toBe(`/_local/traces?trace=${id}`);
+    expect(stdout).toMatch(new RegExp(`\ntrace +${id}\n +/_local/traces.trace=${id}\n$`));
     expect(stdout).not.toContain(ESCAPE);
   });
 

@@ -7,7 +7,7 @@ afterEach(async () => {
   api = undefined;
 });
 
-const BEFORE = { caps: { maxConcurrency: 5 }, workspaces: {}, counterShards: 1 };
+const BEFORE = { caps: { maxConcurrency: 5 }, workspaces: {}, counterShards: 1, flags: [] };
 
 async function set(...assignments: string[]) {
   api = await stubApi(() => ({ status: 200, body: { ...BEFORE, effectiveWithinSeconds: 60 } }));

@@ -156,3 +156,53 @@ describe('with a socket that loses, doubles, delays and reorders messages, and a
     expect(status).toBe('succeeded');
   });
 });
+
+it('a socket that looks open and is dead is given up after a ping without a response, and another one is opened', async () => {
+  let nowMs = 0;
+  let timers: { atMs: number; run: () => void }[] = [];
+  const after = (ms: number, run: () => void) => {
+    const timer = { atMs: nowMs + ms, run };
+    timers.push(timer);
+    return () => {
+      timers = timers.filter((each) => each !== timer);
+    };
+  };
+  const sockets: DeadSocket[] = [];
+  /** Responds to the subscription, then to nothing, and does not even report that it was closed. */
+  class DeadSocket implements FeedSocket {
+    onopen: FeedSocket['onopen'] = null;
+    onmessage: FeedSocket['onmessage'] = null;
+    onclose: FeedSocket['onclose'] = null;
+    onerror: FeedSocket['onerror'] = null;
+    constructor() {
+      sockets.push(this);
+      after(1, () => this.onopen?.(undefined as never));
+    }
+    send(text: string) {
+      if (text.includes('subscribe')) this.onmessage?.({ data: JSON.stringify({ type: 'subscribed' }) });
+    }
+    close() {}
+  }
+  const states: string[] = [];
+  const call = async () => ({ url: 'ws://feed', ticket: 't', connectionSeconds: 7_000 });
+  const feed = new LiveFeed({
+    ...{ api: { call } as never, WebSocket: DeadSocket, timers: { after }, random: () => 0.5 },
+    onState: (state) => states.push(state),
+  });
+  feed.everything({ onCommit() {}, onStale() {} });
+  const passSeconds = async (seconds: number) => {
+    for (let second = 0; second < seconds; second += 1) {
+      nowMs += 1_000;
+      for (const timer of timers.filter(({ atMs }) => atMs <= nowMs)) {
+        timers = timers.filter((each) => each !== timer);
+        timer.run();
+      }
+      for (let turn = 0; turn < 10; turn += 1) await Promise.resolve();
+    }
+  };
+  await passSeconds(305);
+  expect([states, sockets.length]).toEqual([['live'], 1]);
+  await passSeconds(10);
+  expect([states, sockets.length]).toEqual([['live', 'polling', 'live'], 2]);
+  feed.close();
+});

@@ -4,14 +4,16 @@ import type { Approval } from '../../lambdas/run/approval.ts';
 import { shardOf } from '../../lambdas/run/caps.ts';
 import { later } from '../../lambdas/run/lease.ts';
 import type { Run } from '../../lambdas/run/run.ts';
-import { DUE_SHARDS, type DueRun } from '../../lambdas/run/run-store.ts';
-import { STORY_BEGINS_AT as AT } from '../fakes/fake-clock.ts';
+import { DUE_SHARDS, type DueRun, dueTimeStep } from '../../lambdas/run/run-store.ts';
+import { STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
 import { wholeRun } from '../fakes/whole-run.ts';
 import { BY, besides, CLOCKS, evidenceRecord, MINUTE_MS, type RunStoreBench, requested } from './run-store-bench.ts';
 
-/** Due rows, outbox entries and approvals. */
+/** A multiple of the step of due times, so that every store lists a run exactly then. */
+const AT = dueTimeStep(STORY_BEGINS_AT);
 const TOKEN = { taskToken: 'task-token', waitNumber: 0 };
 
+/** Due rows, outbox entries and approvals. */
 export function describeOutboxAndApprovals(bench: RunStoreBench): void {
   const { newTenant, newRunId, begin, change, cancel, dueRuns, dueEntries } = bench;
 
@@ -204,6 +206,20 @@ export function describeOutboxAndApprovals(bench: RunStoreBench): void {
       expect(await list(9)).toEqual([later]);
       expect(await bench.store.evidence(tenant, runId)).toEqual(evidenceRecord('bundle'));
       expect(await bench.store.addenda(newTenant(), runId, { after: 0, limit: 10 })).toEqual([]);
+    });
+
+    it('to export are deleted with the references to the artifacts, which change nothing else of the record', async () => {
+      const { run, entry } = await withEntry();
+      const { tenant, runId } = run;
+      const artifacts = [{ name: 'completion' as const, key: 'artifacts/a', sha256: 'f'.repeat(64), sizeBytes: 9 }];
+      await bench.store.completeExport(entry.id, tenant, runId, artifacts);
+      expect(await bench.store.evidence(tenant, runId)).toBeUndefined();
+      expect(await dueEntries(soon, tenant)).toEqual([]);
+      await bench.store.completeSeal(entry.id, tenant, runId, evidenceRecord('first'), besides);
+      for (let times = 0; times < 2; times += 1) {
+        await bench.store.completeExport(entry.id, tenant, runId, artifacts);
+      }
+      expect(await bench.store.evidence(tenant, runId)).toEqual({ ...evidenceRecord('first'), artifacts });
     });
 
     it('are also deleted if the evidence was recorded before', async () => {

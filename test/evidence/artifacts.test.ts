@@ -89,11 +89,18 @@ describe('the exports of a finished run', () => {
 
   it('do not depend on each other: the others are written, and the failure is reported', async () => {
     store.refused = [ENRICHMENT];
-    expect(await exportRun(exports(), run, drafted(), log)).toBe(false);
+    const first = await exportRun(exports(), run, drafted(), log);
+    expect([first.complete, first.artifacts.map(({ name }) => name)]).toEqual([false, ['completion', 'values']]);
     expect(store.keys()).toEqual([SIEM, COMPLETION, VALUES]);
     expect(log.lines).toMatchObject([{ level: 'warn', details: { key: ENRICHMENT } }]);
     store.refused = [];
-    expect(await exportRun(exports(), run, drafted(), log)).toBe(true);
+    const second = await exportRun(exports(), run, drafted(), log);
+    expect(second.complete).toBe(true);
+    for (const { key, sha256, sizeBytes } of second.artifacts) {
+      const stored = store.peek(key) ?? Buffer.from('');
+      expect([sha256, sizeBytes]).toEqual([sha256Hex(stored), stored.length]);
+    }
+    expect(second.artifacts.map(({ key }) => key)).toEqual([ENRICHMENT, COMPLETION, VALUES]);
     expect(store.keys()).toEqual([SIEM, COMPLETION, VALUES, ENRICHMENT]);
   });
 });
@@ -106,6 +113,7 @@ describe('an export that failed', () => {
       everyRow: () => Readable.from(loaded ? rowsOf(loaded) : []),
       receipts: async () => receipts,
       completeOutboxEntry: async (entryId: string) => void completed.push(entryId),
+      completeExport: async (entryId: string) => void completed.push(entryId),
     },
     exports: exports(),
     log,
@@ -114,11 +122,12 @@ describe('an export that failed', () => {
 
   it('gets an outbox entry; one that succeeded does not', async () => {
     const clock = new FakeClock();
-    expect(await exportOrEnqueue({ exports: exports(), clock, log }, run, drafted())).toEqual([]);
+    const done = await exportOrEnqueue({ exports: exports(), clock, log }, run, drafted());
+    expect(done).toMatchObject({ outboxEntries: [], artifacts: { length: 3 } });
     store = new FaultyStore();
     store.refused = [SIEM];
-    const entries = await exportOrEnqueue({ exports: exports(), clock, log }, run, drafted());
-    expect(entries).toMatchObject([{ id: message.entryId, kind: 'export_run', attempts: 0 }]);
+    const { outboxEntries } = await exportOrEnqueue({ exports: exports(), clock, log }, run, drafted());
+    expect(outboxEntries).toMatchObject([{ id: message.entryId, kind: 'export_run', attempts: 0 }]);
   });
 
   it('is repeated, and its outbox entry is completed only then', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { artifactKey } from '../../lambdas/evidence/export/artifacts.ts';
 import { ExportDraft } from '../../lambdas/evidence/export/export-run.ts';
-import { valuesKey } from '../../lambdas/evidence/export/values.ts';
 import { type EvidenceValues, openValues } from '../../lambdas/evidence/verify/open-values.ts';
 import { rowsOf } from '../fakes/whole-run.ts';
 import { builtDocument } from './built-bundle.ts';
@@ -12,7 +12,7 @@ function exportedRun(options: StoryOptions = {}) {
   for (const row of rowsOf(contents)) draft.take(row);
   for (const receipt of contents.receipts) draft.takeReceipt(receipt);
   const objects = new Map([...draft.objects(contents.run)].map(({ key, content }) => [key, String(content)]));
-  const text = objects.get(valuesKey(contents.run)) ?? '';
+  const text = objects.get(artifactKey(contents.run, 'values.json')) ?? '';
   return { document: JSON.parse(String(builtDocument(contents))), text, values: JSON.parse(text) as EvidenceValues };
 }
 

@@ -8,6 +8,7 @@ import * as keys from '../../lambdas/run/dynamo/dynamo-keys.ts';
 import { DynamoRunStore } from '../../lambdas/run/dynamo/dynamo-run-store.ts';
 import type { CommitEvent } from '../../lambdas/run/events/events.ts';
 import type { Step } from '../../lambdas/run/step.ts';
+import { RunTraces } from '../../lambdas/telemetry/export-traces.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
 import { noise } from '../fakes/noise.ts';
 import { SeededSigner } from '../fakes/seeded-signer.ts';
@@ -105,6 +106,15 @@ const store = {
   get: () => Promise.reject(new Error('nothing is read back')),
 };
 const quiet = () => {};
+const collector = async (spans: readonly unknown[]) => {
+  sizes.spans = spans.length;
+};
+const quietPorts = {
+  clock: new FakeClock(),
+  sleep: async () => {},
+  metrics: { record: quiet },
+  log: { info: quiet, warn: quiet, error: quiet },
+};
 await sealRun(
   {
     runs: new DynamoRunStore(
@@ -115,10 +125,11 @@ await sealRun(
     ),
     store,
     exports: { store, artifacts: store, wanted: ['siem', 'artifacts'] },
+    traces: new RunTraces({ ...quietPorts, collector }),
     texts: { keepTextsOf: async () => {} },
     signer: new SeededSigner(),
     clock: { now: () => Date.parse(at) },
-    log: { info: quiet, warn: quiet, error: quiet },
+    log: quietPorts.log,
   },
   { entryId: `${tenant}.${runId}.seal_evidence`, tenant, runId },
 );

@@ -264,6 +264,7 @@ it('the largest run, 1,000 steps of 60 KB each, is sealed and exported within th
   const { sizes, peakMib } = JSON.parse(stdout);
   expect(sizes['bundle.json']).toBeGreaterThan(500_000);
   expect(sizes['completion.json']).toBeGreaterThan(1_000 * 60 * 1024);
+  expect(sizes.spans).toBeGreaterThan(1_000);
   expect(peakMib).toBeLessThan(MEMORY_MAX_MIB);
 });
 

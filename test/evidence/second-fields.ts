@@ -4,7 +4,7 @@ import { at, type Fields, type Json } from './second-verifier.ts';
 const FIELDS = {
   document: 'format run trigger steps decisions approvals receipts cost awsRequestsAtLeast versions index commits head',
   run:
-    'tenant runId automation workspace workflow trigger request? requester? subject? status error? createdAt startedAt? completedAt ' +
+    'tenant runId automation workspace workflow trigger request? requester? flags? subject? status error? createdAt startedAt? completedAt ' +
     'durationMs deadlineAt writes resumeCount? concurrencyKey? rollbackOf? rollback? compensation?',
   workflow: 'name version',
   'run.trigger': 'source event key',

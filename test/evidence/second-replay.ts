@@ -91,6 +91,7 @@ function expectedRun({ events }: History): Expected {
     request: Object.keys(request).length === 0 ? undefined : (request as Expected),
     startedAt: lastOf(events, 'run.enriched')?.saidAt,
     requester: lastOf(events, 'run.enriched')?.requester,
+    flags: lastOf(events, 'run.enriched')?.flags,
     ...{ status: moved?.to, error: moved?.error, completedAt: moved?.saidAt },
     durationMs: Math.max(0, Date.parse(moved?.saidAt ?? '') - Date.parse(accepted?.saidAt ?? '')),
     ...(extended && { deadlineAt: extended.deadlineAt }),
@@ -128,13 +129,7 @@ function storyOf({ events }: History, index: Json): Event[] {
 /** The last claim of a step in these events. */
 function claimIn(story: Event[]): Event | undefined {
   const claim = lastOf(story, 'step.claimed');
-  const ENDED_BY = [
-    'policy.decided',
-    'step.retry_scheduled',
-    'step.retry_requested',
-    'write.reused',
-    'session.started',
-  ];
+  const ENDED_BY = ['policy.decided', 'step.retry_scheduled', 'step.retry_requested', 'write.reused'];
   return claim && lastOf(after(story, claim.place), ...ENDED_BY) ? undefined : claim;
 }
 
@@ -292,6 +287,8 @@ function isReceipt(receipt: Json, history: History): boolean {
 
 function expectedOutput(story: Event[], claim: Event, settled: Event | undefined): Expected {
   if (settled?.outcome !== 'succeeded') return { output: undefined };
+  // The output of a session is not that of its start.
+  if (lastOf(after(story, claim.place), 'session.started')) return {};
   const gave = after(story, claim.place).find(
     ({ type, place }) => type === 'step.succeeded' && claimIn(until(story, place)) === claim,
   );

@@ -27,6 +27,7 @@ export type TargetFault =
 export interface FakeRequest {
   method: string;
   url: URL;
+  headers: Headers;
   /** Of the path. */
   parts: string[];
   body: Record<string, unknown> | undefined;
@@ -42,6 +43,8 @@ type System = 'servicenow' | 'github' | 'slack' | 'pagerduty' | 'http' | 'sessio
  */
 export class FakeTargets {
   readonly calls: OutsideCall[] = [];
+  /** The header `traceparent` of each request, by `METHOD host`. */
+  readonly traceparents: [name: string, traceparent: string | undefined][] = [];
   readonly #passage: Passage;
   readonly #faults: { name: string; fault: TargetFault }[] = [];
   readonly #servicenow = new FakeServiceNow();
@@ -100,11 +103,12 @@ export class FakeTargets {
   readonly fetch: typeof fetch = async (input, init = {}) => {
     const url = new URL(String(input));
     const name = `${init.method ?? 'GET'} ${url.hostname}`;
-    return this.#passage(name, async () => this.#exchange(name, url, init.body));
+    this.traceparents.push([name, new Headers(init.headers).get('traceparent') ?? undefined]);
+    return this.#passage(name, async () => this.#exchange(name, url, init));
   };
 
-  #exchange(name: string, url: URL, sent: unknown): Response {
-    const body = typeof sent === 'string' ? JSON.parse(sent) : undefined;
+  #exchange(name: string, url: URL, init: RequestInit): Response {
+    const body = typeof init.body === 'string' ? JSON.parse(init.body) : undefined;
     const at = this.#faults.findIndex((each) => each.name === name);
     const fault = at < 0 ? undefined : this.#faults.splice(at, 1)[0]?.fault;
     if (fault === 'unreachable') throw fetchFailed('ECONNREFUSED');
@@ -113,7 +117,7 @@ export class FakeTargets {
     if (typeof fault === 'object' && 'status' in fault) return refusal(fault);
     const [method = ''] = name.split(' ');
     const parts = url.pathname.split('/').filter(Boolean);
-    const answer = this.#system(url.hostname).answer({ method, url, parts, body });
+    const answer = this.#system(url.hostname).answer({ method, url, headers: new Headers(init.headers), parts, body });
     if (fault === 'lost_answer') throw fetchFailed('ECONNRESET');
     if (typeof fault === 'object') return Response.json(fault.body);
     if (answer.body === undefined) return new Response(null, { status: answer.status });

@@ -36,6 +36,7 @@ export class MemoryOutbox implements OutboxDispatcher {
   readonly #follows: ApprovalFollow[] = [];
   readonly #digests: DigestAsk[] = [];
   readonly #ends: RunEndRequest[] = [];
+  readonly #progress: (RunEndRequest & { seq: number })[] = [];
 
   constructor(passage: Passage = undisturbed) {
     this.#passage = passage;
@@ -56,6 +57,10 @@ export class MemoryOutbox implements OutboxDispatcher {
       if (kind === 'store_output') {
         const { stepIndex, leaseVersion } = entry;
         this.#seals.push({ kind, ...request, stepIndex, leaseVersion });
+        return;
+      }
+      if (kind === 'post_progress') {
+        this.#progress.push({ ...request, seq: entry.seq });
         return;
       }
       if (kind === 'notify_run_end') {
@@ -84,6 +89,11 @@ export class MemoryOutbox implements OutboxDispatcher {
   /** Takes out the requests for digests. */
   receiveDigests(): DigestAsk[] {
     return this.#digests.splice(0);
+  }
+
+  /** Takes out the requests to show progress. */
+  receiveProgress(): (RunEndRequest & { seq: number })[] {
+    return this.#progress.splice(0);
   }
 
   /** Takes out the requests to notify of the end of runs. */

@@ -18,10 +18,12 @@ import { isTerminal, lostTrigger, type Run, type Trigger } from '../../lambdas/r
 import { listedField, matchesFilter, needsMoreThanItsList, type RunFilter } from '../../lambdas/run/run-filter.ts';
 import {
   type AddendumRecord,
+  type ArtifactReference,
   type CommitResult,
   DUE_SHARDS,
   type DueItem,
   type DueRun,
+  dueTimeStep,
   type EvidenceRecord,
   EXAMINED_MAX,
   type Ingest,
@@ -86,10 +88,12 @@ export class MemoryRunStore implements RunStore {
 
   readonly #postponed = new Map<string, { seq: number; dueAt: string; sweeps: number }>();
   readonly #duePageMax: number;
+  readonly #dueStepMs: number;
 
-  constructor(passage: Passage = undisturbed, { duePageMax = 3 } = {}) {
+  constructor(passage: Passage = undisturbed, { duePageMax = 3, dueStepMs = 1 } = {}) {
     this.#passage = passage;
     this.#duePageMax = duePageMax;
+    this.#dueStepMs = dueStepMs;
   }
 
   /** The stored rows, read without a call that a fault could affect. */
@@ -231,6 +235,7 @@ export class MemoryRunStore implements RunStore {
       const evidence = this.#evidence.get(key);
       return [
         ...this.#approvals.inPartition(key).map((approval) => ({ kind: 'approval' as const, approval })),
+        ...this.agents.assignments.inPartition(key).map((assignment) => ({ kind: 'assignment' as const, assignment })),
         ...this.#commits.inPartition(key).map((commit) => ({ kind: 'commit' as const, commit })),
         ...(evidence ? [{ kind: 'evidence' as const, evidence }] : []),
         ...(run ? [{ kind: 'run' as const, run }] : []),
@@ -410,7 +415,7 @@ export class MemoryRunStore implements RunStore {
   #dueTime(run: Run): { dueAt: string; sweeps: number } | undefined {
     if (isTerminal(run) || run.dueAt === undefined) return undefined;
     const postponed = this.#postponed.get(runOf(run.tenant, run.runId));
-    if (postponed?.seq !== run.seq) return { dueAt: run.dueAt, sweeps: 0 };
+    if (postponed?.seq !== run.seq) return { dueAt: dueTimeStep(run.dueAt, this.#dueStepMs), sweeps: 0 };
     return { dueAt: postponed.dueAt, sweeps: postponed.sweeps };
   }
 
@@ -480,6 +485,17 @@ export class MemoryRunStore implements RunStore {
         deleteEntry,
       ]);
       if (refusals) transact([deleteEntry]);
+    });
+  }
+
+  completeExport(entryId: string, tenant: string, runId: string, artifacts: ArtifactReference[]): Promise<void> {
+    return this.operation('completeExport', () => {
+      const key = runOf(tenant, runId);
+      const evidence = this.#evidence.peek(key);
+      transact([
+        ...(evidence ? [write(this.#evidence, [key], { ...evidence, artifacts })] : []),
+        write(this.#outbox, [entryId], undefined),
+      ]);
     });
   }
 

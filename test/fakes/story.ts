@@ -15,6 +15,7 @@ export interface Accepted {
 }
 
 export interface AcceptedOptions {
+  traceparent?: string;
   tenant?: string;
   runId?: string;
   key?: string;
@@ -67,6 +68,7 @@ export function accepted(options: AcceptedOptions = {}): Accepted {
     ...(options.inputsFrom && { inputsFrom: options.inputsFrom }),
     ...(options.terms && { terms: options.terms }),
     ...(options.notify && { notify: options.notify }),
+    ...(options.traceparent !== undefined && { traceparent: options.traceparent }),
     subject: options.subject ?? 'github:octo-org/payments#7',
     ...(options.title !== undefined && { enrichment: { title: options.title, links: [] } }),
     status: 'queued',

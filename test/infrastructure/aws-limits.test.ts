@@ -1,50 +1,32 @@
-import { readdirSync, statSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { FIREWALL_RULES } from '../../lib/firewall.ts';
 import { StageConfig } from '../../lib/stage-config.ts';
 import { apiDefinitions, httpRoutes } from '../../local/api-gateway/http-routes.ts';
 import { type Assembly, synthesize } from '../../local/template/synthesize.ts';
-import { type ResolvedStack, resolveTemplate } from '../../local/template/template.ts';
+import { type CloudFormationTemplate, type ResolvedStack, resolveTemplate } from '../../local/template/template.ts';
 import { temporaryFolder } from '../local/cloud/wire.ts';
+import { LIMITS } from './aws-limits.ts';
+import { synthesizeFirewall } from './firewall.ts';
+import { LARGEST, STAGE } from './largest-stage.ts';
+import { networkTests } from './network-tests.ts';
+import { type Elsewhere, synthesizedElsewhere } from './synthesized-elsewhere.ts';
 
 /** Names of regions and accounts differ in length, so nothing may use a limit completely. */
 const USABLE = 0.9;
 
-const letters = (count: number, from: string) =>
-  Array.from({ length: count }, (_, at) => from.repeat(40 - String(at).length) + at);
-
-/** The largest stage that the settings allow. */
-const LARGEST = {
-  kind: 'prod',
-  tenants: letters(20, 't'),
-  formerTenants: letters(20, 'f'),
-  models: Array.from({ length: 20 }, (_, at) => `eu.anthropic.claude-some-long-model-name-20260101-v${at}:0`),
-  evidenceRetentionDays: 36_500,
-  finishedRunRetentionDays: 36_500,
-  evidenceKeys: Array.from({ length: 10 }, (_, at) => ({
-    name: `${'k'.repeat(30)}${at}`,
-    ...(at < 9 && { retiredOn: `20${20 + at}-01-01` }),
-  })),
-};
-const STAGE = 's'.repeat(40);
-
 let folder: ReturnType<typeof temporaryFolder>;
 let assembly: Assembly;
 let stack: ResolvedStack;
+let firewall: CloudFormationTemplate;
 beforeAll(async () => {
   folder = temporaryFolder();
   assembly = await synthesize(folder.path, STAGE, { [STAGE]: LARGEST });
   stack = resolveTemplate(assembly.template, { stackName: assembly.stackName });
+  firewall = synthesizeFirewall(join(folder.path, 'firewall'), STAGE, { [STAGE]: LARGEST });
 });
 afterAll(() => folder.remove());
-
-const bytes = (value: unknown) => Buffer.byteLength(typeof value === 'string' ? value : JSON.stringify(value));
-const sum = (numbers: number[]) => numbers.reduce((total, each) => total + each, 0);
-
-function within(limit: number, sizes: [name: string, size: number][]): void {
-  expect(sizes.length).toBeGreaterThan(0);
-  expect(sizes.filter(([, size]) => size > limit * USABLE)).toEqual([]);
-}
 
 it('the settings reject a larger stage', () => {
   expect(StageConfig.safeParse(LARGEST).success).toBe(true);
@@ -90,104 +72,84 @@ it('only a function without a route signs with retired keys, to introduce their 
   expect(handlers).not.toContain('AgentApiIntroduce');
 });
 
-describe('the largest stage stays within the limits of AWS', () => {
-  it('for a template: 500 resources, 200 outputs, 1 MB, a description of 1,024 bytes', () => {
-    const { Resources = {}, Outputs = {} } = assembly.template;
-    within(500, [['resources', Object.keys(Resources).length]]);
-    within(200, [['outputs', Object.keys(Outputs).length]]);
-    within(1_000_000, [['template', bytes(assembly.template)]]);
-    const { Description } = assembly.template as { Description?: string };
-    within(1_024, [['description', bytes(Description ?? '')]]);
+describe('the largest stage, with every setting, stays within the limits of AWS', () => {
+  it.each(LIMITS.map((limit) => [limit.of, limit.most, limit] as const))('%s: %i', (_of, _most, limit) => {
+    const sizes = limit.sizes({ assembly, stack, firewall });
+    expect(sizes.length, 'nothing was measured').toBeGreaterThan(0);
+    const usable = limit.isExact ? limit.most : limit.most * USABLE;
+    const above = sizes.filter(([, size]) => size > usable).map(([name, size]) => `${name} has ${size}`);
+    expect(above, `the limit is ${limit.most} (${limit.source}): ${limit.advice}`).toEqual([]);
   });
 
-  it('for the environment of a function: 4 KB', () => {
-    const sizes = stack.ofType('AWS::Lambda::Function').map(({ logicalId, properties }): [string, number] => {
-      const { Variables = {} } = (properties.Environment ?? {}) as { Variables?: Record<string, unknown> };
-      return [logicalId, sum(Object.entries(Variables).map(([name, value]) => bytes(name) + bytes(String(value))))];
-    });
-    within(4_096, sizes);
-  });
-
-  it('for the code of a function: 250 MB unzipped', () => {
-    const sizes = stack.ofType('AWS::Lambda::Function').map(({ logicalId, properties }): [string, number] => {
-      const { S3Key } = properties.Code as { S3Key: string };
-      return [logicalId, folderBytes(assembly.codeFolder(S3Key))];
-    });
-    within(250 * 1024 * 1024, sizes);
-  });
-
-  it('for the inline policies of a role: 10,240 characters in all; for a managed policy: 6,144', () => {
-    const inline = new Map(
-      stack.ofType('AWS::IAM::Role').map(({ logicalId, properties }) => {
-        const documents = ((properties.Policies ?? []) as { PolicyDocument: unknown }[]).map(
-          (each) => each.PolicyDocument,
-        );
-        return [logicalId, sum(documents.map(bytes))] as const;
-      }),
-    );
-    expect(Math.max(...inline.values())).toBeGreaterThan(1_000);
-    for (const { logicalId } of stack.ofType('AWS::IAM::Policy')) {
-      const { Roles = [] } = (assembly.template.Resources?.[logicalId]?.Properties ?? {}) as {
-        Roles?: { Ref: string }[];
-      };
-      const size = bytes(stack.resources.get(logicalId)?.properties.PolicyDocument);
-      for (const { Ref } of Roles) inline.set(Ref, (inline.get(Ref) ?? 0) + size);
+  it('names a source and a way out for each limit', () => {
+    for (const { source, advice } of LIMITS) {
+      expect(source).toMatch(/^https:\/\/docs\.aws\.amazon\.com\//);
+      expect(advice.length).toBeGreaterThan(10);
     }
-    within(10_240, [...inline]);
-    expect(stack.ofType('AWS::IAM::ManagedPolicy')).toEqual([]);
-  });
-
-  it('for the resource policy of a function: 20 KB', () => {
-    const sizes = new Map<string, number>();
-    for (const { properties } of stack.ofType('AWS::Lambda::Permission')) {
-      const name = String(properties.FunctionName);
-      // A statement has about 200 characters of its own beside what it names.
-      sizes.set(name, (sizes.get(name) ?? 0) + bytes(properties) + 200);
-    }
-    within(20 * 1024, [...sizes]);
-  });
-
-  it('for an HTTP API: 300 routes, 300 integrations, 10 authorizers', () => {
-    const [api = expect.fail('no HTTP API')] = apiDefinitions(stack);
-    within(300, [['routes', httpRoutes(api).length]]);
-    within(300, [['integrations', Object.keys(api.integrations).length]]);
-    within(10, [['authorizers', Object.keys(api.authorizers).length]]);
-  });
-
-  it('for the policies of buckets (20 KB) and keys (32 KB), and for a state machine (1 MB)', () => {
-    within(20 * 1024, sizesOf('AWS::S3::BucketPolicy', 'PolicyDocument'));
-    within(32 * 1024, sizesOf('AWS::KMS::Key', 'KeyPolicy'));
-    within(1024 * 1024, sizesOf('AWS::StepFunctions::StateMachine', 'DefinitionString'));
-  });
-
-  it('for names and descriptions: secrets 512, functions 256, roles 1,000, keys 8,192, alarms 1,024 characters', () => {
-    within(512, sizesOf('AWS::SecretsManager::Secret', 'Name'));
-    within(2_048, sizesOf('AWS::SecretsManager::Secret', 'Description'));
-    within(256, sizesOf('AWS::Lambda::Function', 'Description'));
-    within(1_000, sizesOf('AWS::IAM::Role', 'Description'));
-    within(8_192, sizesOf('AWS::KMS::Key', 'Description'));
-    within(1_024, sizesOf('AWS::CloudWatch::Alarm', 'AlarmDescription'));
-  });
-
-  it('for filters of one log group: 100', () => {
-    const filters = stack.ofType('AWS::Logs::MetricFilter').map(({ properties }) => String(properties.LogGroupName));
-    within(
-      100,
-      [...new Set(filters)].map((group) => [group, filters.filter((each) => each === group).length]),
-    );
+    expect(new Set(LIMITS.map(({ of }) => of)).size).toBe(LIMITS.length);
   });
 });
 
-function sizesOf(type: string, property: string): [string, number][] {
-  return stack
-    .ofType(type)
-    .filter(({ properties }) => properties[property] !== undefined)
-    .map(({ logicalId, properties }) => [logicalId, bytes(properties[property])]);
+describe('a second synth, in another clone, from another folder and in another year', () => {
+  let elsewhere: Elsewhere;
+  beforeAll(async () => {
+    elsewhere = await synthesizedElsewhere(folder.path, STAGE, { [STAGE]: LARGEST });
+  });
+
+  it('gives the same bytes, with the same code', () => {
+    const first = readFileSync(join(folder.path, 'Countersign.template.json'), 'utf8');
+    expect(firstDifference(elsewhere.template, first)).toBe('');
+  });
+
+  it('passes all checks of AwsSolutions, with domain name, firewall and VPC', () => {
+    expect(elsewhere.findings).toEqual([]);
+  });
+});
+
+/** The first line that differs: the whole texts have some hundred kilobytes. */
+function firstDifference(one: string, other: string): string {
+  const others = other.split('\n');
+  return one.split('\n').find((line, at) => line !== others[at]) ?? (one === other ? '' : 'the end');
 }
 
-function folderBytes(path: string): number {
-  const entries = readdirSync(path, { withFileTypes: true, recursive: true });
-  return sum(
-    entries.filter((entry) => entry.isFile()).map((entry) => statSync(join(entry.parentPath, entry.name)).size),
-  );
-}
+describe('the web ACL of the part `firewall`', () => {
+  interface Rule {
+    Name: string;
+    Priority: number;
+    Action?: object;
+    Statement: {
+      RateBasedStatement?: { Limit: number };
+      ManagedRuleGroupStatement?: { RuleActionOverrides?: { Name: string }[] };
+    };
+    VisibilityConfig: { SampledRequestsEnabled: boolean };
+  }
+  const acl = () => {
+    const [resource, ...others] = Object.values(firewall.Resources ?? {});
+    expect(others).toEqual([]);
+    return resource?.Properties as { Name: string; Scope: string; Rules: Rule[] };
+  };
+
+  it('is for CloudFront, has the name of the stage, and as many rules as the bill says', () => {
+    expect(acl()).toMatchObject({ Name: `countersign-${STAGE}`, Scope: 'CLOUDFRONT' });
+    expect(acl().Rules).toHaveLength(FIREWALL_RULES);
+    expect(new Set(acl().Rules.map(({ Priority }) => Priority)).size).toBe(FIREWALL_RULES);
+    expect(firewall.Outputs).toHaveProperty('WebAclArn');
+  });
+
+  it('blocks an address that sends too much', () => {
+    const [rate] = acl().Rules.filter(({ Statement }) => Statement.RateBasedStatement);
+    expect(rate).toMatchObject({ Action: { Block: {} }, Statement: { RateBasedStatement: { Limit: 20_000 } } });
+  });
+
+  it('blocks no webhook for its size or its text, and shows no request to people who read samples', () => {
+    const counted = acl().Rules.flatMap(
+      ({ Statement }) => Statement.ManagedRuleGroupStatement?.RuleActionOverrides?.map(({ Name }) => Name) ?? [],
+    );
+    expect(counted).toEqual(
+      expect.arrayContaining(['SizeRestrictions_BODY', 'CrossSiteScripting_BODY', 'Log4JRCE_BODY', 'ReactJSRCE_BODY']),
+    );
+    expect(acl().Rules.filter(({ VisibilityConfig }) => VisibilityConfig.SampledRequestsEnabled)).toEqual([]);
+  });
+});
+
+networkTests(() => ({ assembly, stack }));

@@ -1,5 +1,6 @@
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
+import { contentSecurityPolicy, issuerOrigins } from '../../lib/content-security-policy.ts';
 import { wildcardMatches } from '../../local/iam/conditions.ts';
 import { allRoutes } from '../api/every-route.ts';
 import { STAGES, synthesized } from './synthesized.ts';
@@ -18,7 +19,7 @@ describe.each(STAGES)('in stage %s', (stage) => {
   const config = properties('AWS::CloudFront::Distribution')[0]?.DistributionConfig as {
     CacheBehaviors: Behavior[];
     DefaultCacheBehavior: Behavior;
-    CustomErrorResponses?: unknown;
+    CustomErrorResponses: { ErrorCode: number; ErrorCachingMinTTL: number; ResponsePagePath?: string }[];
   };
   const policy = properties('AWS::CloudFront::ResponseHeadersPolicy')[0]?.ResponseHeadersPolicyConfig as {
     SecurityHeadersConfig: { ContentSecurityPolicy: { ContentSecurityPolicy: string } };
@@ -40,8 +41,15 @@ describe.each(STAGES)('in stage %s', (stage) => {
       expect(uriOf(page)).toBe('/index.html');
     }
     for (const file of ['/assets/main-1a2b.js', '/favicon.svg']) expect(uriOf(file)).toBe(file);
-    expect(config.CustomErrorResponses).toBeUndefined();
+    expect(config.CustomErrorResponses.filter(({ ResponsePagePath }) => ResponsePagePath)).toEqual([]);
     expect(config.CacheBehaviors.flatMap(({ FunctionAssociations = [] }) => FunctionAssociations)).toEqual([]);
+  });
+
+  it('CloudFront caches no error: a 404 of one tenant is not the response to another', () => {
+    const cached = config.CustomErrorResponses.filter(({ ErrorCachingMinTTL }) => ErrorCachingMinTTL !== 0);
+    expect(cached).toEqual([]);
+    const codes = config.CustomErrorResponses.map(({ ErrorCode }) => ErrorCode);
+    expect(codes).toEqual(expect.arrayContaining([404, 414, 500, 501, 502, 503, 504]));
   });
 
   it('pages load nothing from elsewhere, run nothing inline and turn no text into HTML', () => {
@@ -66,4 +74,19 @@ describe.each(STAGES)('in stage %s', (stage) => {
       }),
     ]);
   });
+});
+
+it('pages may ask issuers for tokens, also one whose token endpoint has another host, as with Cognito', () => {
+  const issuers = [
+    { issuer: '{url}/_oidc' },
+    { issuer: 'https://login.example.com/tenant' },
+    {
+      issuer: 'https://cognito-idp.eu-central-1.amazonaws.com/eu-central-1_Ab1',
+      tokenEndpoint: 'https://acme.auth.eu-central-1.amazoncognito.com/oauth2/token',
+    },
+  ];
+  const policy = contentSecurityPolicy(issuerOrigins(issuers)).split('; ');
+  expect(policy).toContain(
+    "connect-src 'self' https://login.example.com https://cognito-idp.eu-central-1.amazonaws.com https://acme.auth.eu-central-1.amazoncognito.com",
+  );
 });

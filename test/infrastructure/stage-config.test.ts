@@ -1,10 +1,15 @@
 import { describe, expect, it } from 'vitest';
+import { countersignApp } from '../../lib/app.ts';
 import { readStageConfig, StageError } from '../../lib/stage-config.ts';
 
 const good = { kind: 'prod', tenants: ['acme'], evidenceRetentionDays: 30 };
 const stages = { 'acme-prod': good };
 
 const ISSUER = { name: 'acme', issuer: 'https://login.example.com', audience: 'countersign', tenant: 'acme' };
+
+const CERTIFICATE = 'arn:aws:acm:us-east-1:123456789012:certificate/12345678-1234-1234-1234-123456789012';
+const DOMAIN = { name: 'countersign.example.com', certificateArn: CERTIFICATE };
+const NETWORK = { id: 'vpc-12345678', subnetIds: ['subnet-12345678'], securityGroupIds: ['sg-12345678'] };
 
 function refusal(stage: unknown, settings: unknown): string {
   try {
@@ -21,8 +26,10 @@ it('a stage has its name and the default of each missing setting', () => {
     formerTenants: [],
     liveFeed: true,
     logLevel: 'INFO',
+    traces: 'off',
     issuers: [],
     console: true,
+    features: {},
     workerConcurrency: 50,
     intakeConcurrency: 25,
     accountConcurrency: 1000,
@@ -35,6 +42,20 @@ it('a stage has its name and the default of each missing setting', () => {
     exportRetentionDays: 365,
     evidenceKeys: [{ name: 'first', algorithm: 'ed25519' }],
     ...good,
+  });
+});
+
+describe('the parts of a stage', () => {
+  const app = (settings: object, part?: string) => () =>
+    countersignApp({ stage: 'edge', part, context: { stages: { edge: { ...good, ...settings } } } });
+
+  it('a firewall without a web ACL: the message has the command that creates one', () => {
+    expect(app({ domain: DOMAIN, firewall: {} })).toThrow('npx cdk deploy -c stage=edge -c part=firewall');
+  });
+
+  it('the firewall of a stage that has none, and an unknown part', () => {
+    expect(app({}, 'firewall')).toThrow('add "firewall": {} to its settings');
+    expect(app({}, 'console')).toThrow('"console" is not a part of a stage');
   });
 });
 
@@ -65,6 +86,50 @@ describe('an invalid stage is rejected with an instruction', () => {
     ['an issuer of another tenant', { issuers: [{ ...ISSUER, tenant: 'acne' }] }, 'did you mean "acme"?'],
     ['two issuers with one name', { issuers: [ISSUER, { ...ISSUER, audience: 'other' }] }, 'issuers[1]'],
     ['one token for two tenants', { issuers: [ISSUER, { ...ISSUER, name: 'other' }] }, 'issuers[1]'],
+    ['an unencrypted collector', { traces: { url: 'http://collector.example.com/v1/traces' } }, 'use an https URL'],
+    ['a collector with a password', { traces: { url: 'https://user:password@c.example.com/' } }, 'use secretHeaders'],
+    ['a trace URL without the trace', { traceUrl: 'https://traces.example.com' }, 'an https URL with {traceId}'],
+    ['a domain name with a protocol', { domain: { ...DOMAIN, name: 'https://a.example.com' } }, 'domain.name'],
+    [
+      'a certificate of another region',
+      { domain: { ...DOMAIN, certificateArn: CERTIFICATE.replace('us-east-1', 'eu-west-1') } },
+      'us-east-1',
+    ],
+    [
+      'a zone of another domain',
+      { domain: { ...DOMAIN, hostedZone: { id: 'Z1', name: 'other.com' } } },
+      'is not in the zone other.com',
+    ],
+    ['a domain without the console', { domain: DOMAIN, console: false }, 'set console to true'],
+    ['a firewall without a domain', { firewall: {} }, 'the firewall needs a domain name'],
+    [
+      'a web ACL of a region',
+      { domain: DOMAIN, firewall: { webAclArn: 'arn:aws:wafv2:eu-west-1:1:regional/x' } },
+      'CLOUDFRONT',
+    ],
+    ['a subnet that is none', { vpc: { ...NETWORK, subnetIds: ['sg-12345678'] } }, 'vpc.subnetIds[0]'],
+    [
+      'endpoints in more subnets than a region has zones',
+      {
+        vpc: {
+          ...NETWORK,
+          subnetIds: Array.from({ length: 7 }, (_, at) => `subnet-1234567${at}`),
+          ...{ endpoints: true, routeTableIds: ['rtb-12345678'] },
+        },
+      },
+      'at most 6 subnets, each in another availability zone',
+    ],
+    [
+      'more origins of issuers than a header of CloudFront has room for',
+      {
+        issuers: Array.from({ length: 13 }, (_, at) => ({
+          ...{ name: `i${at}`, audience: 'a', tenant: 'acme' },
+          issuer: `https://${'login-of-a-company-with-a-name-of-many-letters-'.repeat(2)}.example-${at}.com`,
+        })),
+      },
+      'do not fit into the content security policy',
+    ],
+    ['endpoints without route tables', { vpc: { ...NETWORK, endpoints: true } }, 'vpc.routeTableIds'],
     ['a setting that does not exist', { evidenceRetentionDayz: 1 }, 'evidenceRetentionDayz'],
   ])('%s: the message names the setting', (_what, setting, named) => {
     expect(refusal('acme-prod', { 'acme-prod': { ...good, ...setting } })).toContain(named);

@@ -22,7 +22,7 @@ export function synthesized(stage: Stage) {
 }
 
 /** Every statement of every role that allows something, in any policy. */
-function statementsOf(template: CloudFormationTemplate, stack: ReturnType<typeof resolveTemplate>): Statement[] {
+export function statementsOf(template: CloudFormationTemplate, stack: ReturnType<typeof resolveTemplate>): Statement[] {
   const inline = stack.ofType('AWS::IAM::Role').flatMap(({ logicalId, properties }) => {
     if (properties.ManagedPolicyArns) throw new Error(`${logicalId} has managed policies, which nobody here checks`);
     const policies = (properties.Policies ?? []) as { PolicyDocument: unknown }[];

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { fanOut, type NewRow } from '../../lambdas/live/fan-out.ts';
+import { endConnectionsOf, fanOut, type NewRow } from '../../lambdas/live/fan-out.ts';
 import { eventId, type LiveEvent } from '../../lambdas/live/live-event.ts';
 import { EVERYTHING, type PersonConnection, type Subscription } from '../../lambdas/live/live-store.ts';
 import { subscribe } from '../../lambdas/live/subscribe.ts';
@@ -17,9 +17,15 @@ const rowOf = (runId: string, seq: number): NewRow => ({
 });
 const log = { info() {}, warn() {}, error() {}, debug() {} } as never;
 
-async function watching(live: MemoryLive, connectionId: string, subscription: Subscription, person = 'ana') {
+async function watching(
+  live: MemoryLive,
+  connectionId: string,
+  subscription: Subscription,
+  person = 'ana',
+  machine = false,
+) {
   const connection: PersonConnection = {
-    ...{ connectionId, tenant: TENANT, person, machine: false, subscriptions: [], revision: 1 },
+    ...{ connectionId, tenant: TENANT, person, machine, subscriptions: [], revision: 1 },
     ...{
       endsAt: new Date(clock.now() + 60_000).toISOString(),
       subscribed: { since: '2026-01-01T00:00:00Z', count: 0 },
@@ -73,6 +79,37 @@ it('ends the connections of a person who was removed, also if closing them fails
   await watching(live, 'removed', EVERYTHING, 'wanda');
   await fanOut({ live, sockets, log, isPerson }, [rowOf('run_1', 2)]);
   expect([...sockets.gone]).toEqual(['removed']);
+});
+
+it('ends the connections of a removed person at once: of this person, in this tenant, and not of programs with their id', async () => {
+  const live = new MemoryLive(clock);
+  const sockets = new MemorySockets();
+  await watching(live, 'first', EVERYTHING, 'wanda');
+  await watching(live, 'second', { runId: 'run_1' }, 'wanda');
+  await watching(live, 'stays', EVERYTHING);
+  await watching(live, 'program', EVERYTHING, 'wanda', true);
+  const ports = { live, sockets, log, isPerson: async () => true };
+  await endConnectionsOf(ports, [{ tenant: 'globex', person: 'wanda' }]);
+  expect([...sockets.gone]).toEqual([]);
+  await endConnectionsOf(ports, [{ tenant: TENANT, person: 'wanda' }]);
+  expect([...sockets.gone].sort()).toEqual(['first', 'second']);
+  expect((await live.watchers(TENANT)).map(({ connectionId }) => connectionId).sort()).toEqual(['program', 'stays']);
+});
+
+it('asks for each person once, and for all of them at the same time', async () => {
+  const live = new MemoryLive(clock);
+  for (let each = 0; each < 30; each += 1) await watching(live, `c${each}`, EVERYTHING, `person-${each % 10}`);
+  let asking = 0;
+  const askedAtOnce: number[] = [];
+  const isPerson = async () => {
+    asking += 1;
+    askedAtOnce.push(asking);
+    await Promise.resolve();
+    asking -= 1;
+    return true;
+  };
+  await fanOut({ live, sockets: new MemorySockets(), log, isPerson }, [rowOf('run_1', 1)]);
+  expect([askedAtOnce.length, Math.max(...askedAtOnce)]).toEqual([10, 10]);
 });
 
 /** Lets two actors proceed call by call, in a given order. */

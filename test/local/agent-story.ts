@@ -1,8 +1,9 @@
-import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
 import { RuntimeClient } from '../../agent/runtime-client.ts';
 import { ServerClock } from '../../agent/server-clock.ts';
 import { machine } from '../../agent/system.ts';
-import { AGENT_SOCKET_PATH, AssignmentStatement } from '../../lambdas/agents/protocol.ts';
+import { AGENT_SOCKET_PATH } from '../../lambdas/agents/agent-terms.ts';
+import { AssignmentStatement } from '../../lambdas/agents/protocol.ts';
 import { formatNonce, keyThumbprint, signRequest } from '../../lambdas/agents/request-signature.ts';
 import { eventually } from './eventually.ts';
 import { ACME_KEY } from './host-client.ts';
@@ -46,15 +47,15 @@ export const startCommand = async (host: TestHost): Promise<string> =>
 /** An agent that runs nothing: the client of the agent program, with results that a test chooses. */
 export class StoryAgent {
   readonly host: TestHost;
-  readonly keys: ReturnType<typeof generateKeyPairSync>;
+  readonly keys: { publicKey: KeyObject; privateKey: KeyObject };
   agentId = '';
   #aheadMs = 0;
   client: RuntimeClient;
   bootId = '';
 
-  constructor(host: TestHost) {
+  constructor(host: TestHost, keys: StoryAgent['keys'] = generateKeyPairSync('ed25519')) {
     this.host = host;
-    this.keys = generateKeyPairSync('ed25519');
+    this.keys = keys;
     this.client = this.#clientAs(keyThumbprint(this.keys.publicKey));
   }
 
@@ -64,8 +65,15 @@ export class StoryAgent {
     return this.client;
   }
 
-  #clientAs(keyId: string): RuntimeClient {
-    this.bootId = randomBytes(12).toString('hex');
+  /** The process of an enrolled agent that has been running. */
+  async continue(agentId: string, bootId: string): Promise<void> {
+    this.agentId = agentId;
+    await this.useTimeOfHost();
+    this.client = this.#clientAs(agentId, bootId);
+  }
+
+  #clientAs(keyId: string, bootId = randomBytes(12).toString('hex')): RuntimeClient {
+    this.bootId = bootId;
     const caller = { keyId, key: this.keys.privateKey, bootId: this.bootId };
     const ahead = this.#aheadMs;
     const clock = new ServerClock({ ...machine, wall: () => machine.wall() + ahead });

@@ -3,7 +3,7 @@ import { eventually } from './eventually.ts';
 import type { TestHost } from './test-host.ts';
 
 /** People in the simulated workspace. */
-export const SLACK = { ana: 'U100ANA', ben: 'U200BEN', chloe: 'U300CHLOE' } as const;
+export const SLACK = { ana: 'U100ANA', ben: 'U200BEN', chloe: 'U300CHLOE', oscar: 'U600OSCAR' } as const;
 type SlackUser = (typeof SLACK)[keyof typeof SLACK];
 
 interface SlackMessage {
@@ -67,6 +67,14 @@ export class Approvers {
     return this.#person('_submit', { user, view_id: id, values });
   }
 
+  /** Writes a message, which Slack sends to the app. */
+  async write(user: SlackUser, text: string, thread_ts?: string): Promise<{ channel: string; ts: string }> {
+    const written = { user, channel: '#general', text, ...(thread_ts && { thread_ts }) };
+    const { ok, message, body } = await this.#person<{ channel: string; ts: string }>('_message', written);
+    if (!ok || !body) throw new Error(`the message "${text}" was not received: ${message}`);
+    return body;
+  }
+
   type(user: SlackUser, typed: string) {
     return this.#person('_command', { user, typed });
   }
@@ -105,7 +113,7 @@ export class Approvers {
     }>('GET', '/_sim/state');
   }
 
-  #person(verb: string, body: object): Promise<{ ok: boolean; message: string }> {
+  #person<Body>(verb: string, body: object): Promise<{ ok: boolean; message: string; body?: Body }> {
     return this.#host.ask('POST', `/_sim/slack/${verb}`, body);
   }
 }

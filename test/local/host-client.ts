@@ -51,6 +51,7 @@ export interface ListedRun {
 
 export interface ShownRun extends ListedRun {
   head: { seq: number; hash: string };
+  trace: { id: string; url: string | null };
   steps: { id: string; status: string; attempt?: number; approvalId?: string }[];
   commits: Commit[];
   approvals: { actionHash: string }[];

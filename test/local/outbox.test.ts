@@ -41,7 +41,7 @@ async function unknownEntry(tenant: string): Promise<string> {
   return id;
 }
 
-it('an outbox entry of an unknown kind fails at once and for good, and an operator of its tenant can redrive it', async () => {
+it('6.7 an outbox entry of an unknown kind fails at once and for good, status shows it, and an operator of its tenant can redrive it', async () => {
   const id = await unknownEntry('acme');
   const alarms = () => host.log.filter((line) => line.includes(LOGGED.outboxEntryStuck)).length;
   await host.sweep();
@@ -50,6 +50,8 @@ it('an outbox entry of an unknown kind fails at once and for good, and an operat
   const stuck = [{ id, failed: { reason: 'unknown kind' } }];
   const listed = async (key = ACME_KEY) => (await redrive(key, true)).body.entries;
   expect(await listed()).toMatchObject(stuck);
+  expect((await host.api('/status')).text).toContain('1 outbox entry is stuck');
+  expect((await host.api('/status', GLOBEX_KEY)).text).not.toContain('is stuck');
   expect(await listed(GLOBEX_KEY)).toEqual([]);
   expect((await redrive('local-auditor-key', false)).status).toBe(403);
   expect(await redrive('local-operator-key', false)).toMatchObject({ status: 202, body: { entries: stuck } });

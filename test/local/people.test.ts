@@ -37,7 +37,7 @@ it('a deleted person’s key has no rights from the next request on, and the his
   // Definitions from the seed are in the history too, API keys without the keys.
   const { body: all } = await ask<{ changes: Change[] }>('GET', '/changes?limit=100');
   expect(new Set(all.changes.map(({ kind }) => kind))).toEqual(
-    new Set(['person', 'connection', 'automation', 'workflow', 'api_key']),
+    new Set(['person', 'connection', 'automation', 'configuration', 'workflow', 'api_key']),
   );
   expect(JSON.stringify(all)).not.toContain('local-owner-key');
 });

@@ -23,6 +23,8 @@ import { incident } from './deliveries.ts';
 import { ACME_KEY, isTerminal, type ShownRun } from './host-client.ts';
 import { LiveWatcher, liveTicket } from './live-watcher.ts';
 import { labelWrites } from './seen-writes.ts';
+import { contractOf, letMinutesPass, misbehave, publishSessions, startSession } from './session-story.ts';
+import { saveSettings } from './settings.ts';
 import { signInLocally } from './sign-in.ts';
 import { requestOfStack } from './stack-request.ts';
 import { startTestHost, type TestHost } from './test-host.ts';
@@ -98,28 +100,18 @@ const KNOWN: { role?: string; action: string; reason: string }[] = [
     action: 'dynamodb:GetItem',
     reason: 'idempotency records: read after a lost reply, as by intake',
   },
-  {
-    role: 'ApiMcp',
-    action: 'dynamodb:UpdateItem',
-    reason: 'cancels tasks, and takes the actions of sessions, as ApiControl',
-  },
-  { role: 'ApiMcp', action: 'dynamodb:DeleteItem', reason: 'the same' },
-  { role: 'ApiMcp', action: 'dynamodb:PutItem', reason: 'the same' },
-  { role: 'ApiMcp', action: 'dynamodb:Query', reason: 'the same' },
-  { role: 'ApiMcp', action: 'dynamodb:BatchGetItem', reason: 'the same' },
   { role: 'ApiMcp', action: 'dynamodb:GetItem', reason: 'idempotency records, as for ApiStart' },
-  { role: 'ApiMcp', action: 'sqs:SendMessage', reason: 'messages of ended runs and approvals, as for ApiControl' },
+  // Allowed with commits. No run that an MCP client cancels or changes holds a slot or a concurrency key at that time.
+  { role: 'ApiMcp', action: 'dynamodb:UpdateItem', reason: 'slots, as for AgentApiWork' },
+  { role: 'ApiMcp', action: 'dynamodb:BatchGetItem', reason: 'the same' },
+  { role: 'ApiMcp', action: 'dynamodb:DeleteItem', reason: 'the same' },
+  { role: 'ApiMcp', action: 'dynamodb:Query', reason: 'the same: the next run that waits for the slot' },
   { role: 'AgentApiWork', action: 'dynamodb:UpdateItem', reason: 'slots: a result can end a run, as for ApiControl' },
   { role: 'AgentApiWork', action: 'dynamodb:DeleteItem', reason: 'the same' },
   { role: 'AgentApiWork', action: 'dynamodb:Query', reason: 'the same: the next run that waits for the slot' },
   { role: 'LiveFeedFanOut', action: 'dynamodb:DeleteItem', reason: 'connections that are gone (live-feed.test.ts)' },
   { role: 'LiveFeedFanOut', action: 'sqs:SendMessage', reason: 'batches that are given up (stream-source.test.ts)' },
   { role: 'SweepSweeper', action: 'dynamodb:GetItem', reason: 'the same, for a slot of a schedule' },
-  {
-    role: 'WorkerStep',
-    action: 'secretsmanager:GetSecretValue',
-    reason: 'the secret of session tokens: no session starts here (worker/session/sessions.test.ts)',
-  },
 ];
 
 it('no role has a grant that the whole path, including its failures, does not need', async () => {
@@ -140,6 +132,8 @@ it('no role has a grant that the whole path, including its failures, does not ne
   await peoplesCommands();
   await tenantSetup();
   await runsThatPeopleStart();
+  await conversationInSlack();
+  await sessionsAndActions();
   await actionsOnManyRuns();
   await deadLetters();
   await exportsThatFail();
@@ -151,6 +145,39 @@ it('no role has a grant that the whole path, including its failures, does not ne
   );
   expect(unexplained).toEqual([]);
 });
+
+/** A message starts a run, answers wake it and end it, a command starts another one. */
+async function conversationInSlack(): Promise<void> {
+  await publish(host, {
+    name: 'talk',
+    event: 'star.created',
+    concurrencyKey: '{% trigger.source %}',
+    caps: { maxConcurrency: 1 },
+    steps: [
+      { id: 'ask', tool: 'wait.external', with: { event: 'slack.message' } },
+      { id: 'confirm', tool: 'wait.external', with: { event: 'slack.message' } },
+    ],
+  });
+  await saveSettings(host, { slackAutomation: 'talk' });
+  await host.advance(61_000);
+  const waitsIn = (index: number) => (run: ShownRun) => run.steps[index]?.status === 'waiting_external';
+  const newest = async () => (await host.allRuns())[0]?.runId ?? '';
+  const { ts } = await people.write(SLACK.oscar, '<@U900BOT> restart payments');
+  const first = await newest();
+  await host.letTimePassUntil([first], waitsIn(0));
+  // Slack repeats a command whose response was lost.
+  await host.fault({ function: 'SlackCommands', operation: 'TransactWriteItems', kind: 'lost_reply' });
+  await people.type(SLACK.oscar, '/countersign run talk');
+  for (const command of ['list', 'status']) await people.type(SLACK.oscar, `/countersign ${command}`);
+  const second = await newest();
+  await people.write(SLACK.oscar, 'yes', ts);
+  await host.letTimePassUntil([first], waitsIn(1));
+  await people.write(SLACK.chloe, 'may not answer', ts);
+  await people.write(SLACK.oscar, 'confirmed', ts);
+  await host.letTimePassUntil([first], isTerminal);
+  await host.letTimePassUntil([second], waitsIn(0));
+  await host.idle();
+}
 
 const isSealed = ({ evidence }: ShownRun) => evidence !== null;
 
@@ -231,6 +258,36 @@ async function runsThatPeopleStart(): Promise<void> {
   await own('GET', '/status');
   await own('GET', '/doctor');
   await own('GET', `/runs/${runId.slice(0, -1)}/evidence`);
+}
+
+/** A session acts over its own routes and over MCP, completes, and is looked after when it is silent; MCP tasks are canceled. */
+async function sessionsAndActions(): Promise<void> {
+  await publishSessions(host);
+  const rpc = (headers: Record<string, string>, method: string, params: object) =>
+    host.request('POST', '/mcp', {
+      headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...headers },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+    });
+  const called = async (headers: Record<string, string>, name: string, args: object) => {
+    const { text } = await rpc(headers, 'tools/call', { name, arguments: args });
+    const [, actionId = ''] = /"actionId":"(run_[0-9a-f]+)"/.exec(text.replaceAll('\\', '')) ?? [];
+    if (actionId === '') throw new Error(text);
+    return actionId;
+  };
+  await host.waitForRun(
+    await startSession(host, { actions: [{ tool: 'github.labels.add', input: { labels: ['s'] } }] }),
+  );
+  await misbehave(host, 'silent');
+  const runId = await startSession(host);
+  await host.waitForRun(runId, ({ status }) => status === 'waiting_external');
+  const session = { authorization: `Bearer ${contractOf(host, runId).token}` };
+  await host.waitForRun(await called(session, 'github_labels_add', { labels: ['over-mcp'] }), isTerminal);
+  const dispatch = { owner: 'octo-org', repo: 'payments', workflow: 'deploy.yml', ref: 'canceled' };
+  const waiting = await called({ 'x-api-key': ACME_KEY }, 'github_workflow_dispatch', dispatch);
+  await rpc({ 'x-api-key': ACME_KEY }, 'tasks/cancel', { taskId: waiting });
+  await host.waitForRun(waiting, isTerminal);
+  await letMinutesPass(host, 35);
+  await host.waitForRun(runId, isTerminal);
 }
 
 /** Last, because its policies replace those of the other parts. */
@@ -316,9 +373,18 @@ async function removedWatcher(runId: string): Promise<void> {
   });
   const watcher = await LiveWatcher.with(host, key);
   expect(await watcher.subscribe(runId)).toMatchObject({ type: 'subscribed' });
+  // The fan-out ends the connection at once. While it cannot, the next subscription does.
+  await host.fault({
+    function: 'LiveFeedFanOut',
+    service: 'dynamodb',
+    operation: 'Query',
+    times: 'always',
+    kind: 'error',
+  });
   await ask(host, 'DELETE', '/people/wanda');
   await host.advance(61_000);
   expect(await watcher.subscribe(runId)).toMatchObject({ type: 'error', code: 'FORBIDDEN' });
+  await host.clearFaults();
   watcher.close();
 }
 

@@ -70,6 +70,7 @@ async function agentRun(): Promise<void> {
 }
 
 async function failures(): Promise<void> {
+  await host.fault({ service: 'xray', kind: 'error', code: 'InvalidRequestException', status: 400 });
   await host.ask('POST', '/_local/models', { contains: 'printer', answer: { label: 'hardware' } });
   const classified = await host.sendGithub({}, { event: 'fork' });
   // The same delivery id with another body, a wrong signature, an event that nothing waits for.

@@ -9,6 +9,7 @@ it('the Slack manifest has the form of Slack’s own types, and the URLs of the 
   const manifest = slackManifest(TENANT);
   const typed: AppsManifestCreateArguments['manifest'] = manifest;
   expect(typed.settings?.interactivity?.request_url).toBe(`${TENANT.url}/slack/interactivity`);
+  expect(typed.settings?.event_subscriptions?.request_url).toBe(`${TENANT.url}/slack/events`);
   expect(manifest.features.slash_commands[0]?.url).toBe(`${TENANT.url}/slack/commands`);
   expect(manifest.oauth_config.scopes.bot).toEqual(SLACK_BOT_SCOPES);
   expect(manifest.settings.token_rotation_enabled).toBe(false);

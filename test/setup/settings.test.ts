@@ -12,8 +12,9 @@ it('settings are replaced, except the counter shards, and the history shows befo
     features: { 'worker_orchestration.enabled': false },
   };
   const saved = await world.ask('PUT /api/v1/settings', { body: settings });
-  expect(saved.body).toEqual({ ...settings, counterShards: 4, effectiveWithinSeconds: 60 });
-  expect((await world.ask('GET /api/v1/settings')).body).toEqual({ ...settings, counterShards: 4 });
+  const shown = { ...settings, counterShards: 4, flags: expect.any(Array) };
+  expect(saved.body).toEqual({ ...shown, effectiveWithinSeconds: 60 });
+  expect((await world.ask('GET /api/v1/settings')).body).toEqual(shown);
   expect((await world.changes())[0]).toMatchObject({
     actor: 'olivia',
     kind: 'settings',
@@ -51,4 +52,15 @@ it.each([
     text: expect.stringContaining(expected),
   });
   expect(await world.changes()).toEqual([]);
+});
+
+it('shows every flag as it applies: the tenant first, then the stage, then the default', async () => {
+  const world = new SetupWorld();
+  world.stageFlags = { 'writes.enabled': false, 'worker_orchestration.enabled': false };
+  await world.ask('PUT /api/v1/settings', { body: { features: { 'worker_orchestration.enabled': true } } });
+  expect((await world.ask('GET /api/v1/settings')).body.flags).toMatchObject([
+    { name: 'worker_orchestration.enabled', on: true, source: 'tenant' },
+    { name: 'writes.enabled', on: false, source: 'stage' },
+    { name: 'ui.task_workspace.enabled', on: true, source: 'default' },
+  ]);
 });

@@ -1,6 +1,7 @@
 import { handleSetup } from '../../lambdas/api/setup/setup.ts';
 import type { HttpEvent } from '../../lambdas/entry/http.ts';
 import { Problem } from '../../lambdas/entry/http.ts';
+import type { FlagValues } from '../../lambdas/run/flags.ts';
 import type { TestFinding } from '../../lambdas/setup/credentials.ts';
 import { StoredCredentials } from '../../lambdas/setup/stored-credentials.ts';
 import { CountingIds } from '../fakes/counting-ids.ts';
@@ -34,6 +35,7 @@ export class SetupWorld {
     testConnection: async () => this.findings,
   });
   kind: 'prod' | 'staging' | 'dev' = 'dev';
+  stageFlags: FlagValues = {};
   keys: { name: string; person: string; expiresAt?: string }[] = [];
 
   async ask(routeKey: string, { params, body, query, as }: Asking = {}) {
@@ -46,7 +48,7 @@ export class SetupWorld {
       requestContext: { authorizer: { lambda: { tenant: 'acme', person: 'olivia', role: 'owner', ...as } } },
     } as unknown as HttpEvent;
     try {
-      const ports = { ...this.ports, kind: this.kind };
+      const ports = { ...this.ports, kind: this.kind, stageFlags: this.stageFlags };
       const { statusCode, body: text = '' } = await handleSetup(ports, event);
       return { status: statusCode, body: JSON.parse(text), text };
     } catch (error) {

@@ -12,7 +12,7 @@ import type { ShapeName } from './workflow-shapes.ts';
 /** A small part of what `npm run chaos` does: at least so many seeds, and further ones until every fault and situation has occurred. */
 const SEEDS = { min: 40, max: 200 };
 /** They run first, to save time: together they have what the first 40 seeds do not. If it is no longer so, further seeds follow. */
-const FIRST_SEEDS = [43, 49, 50, 59, 62, 98, 100, 129, 205, 212];
+const FIRST_SEEDS = [43, 49, 50, 59, 62, 98, 100, 129, 205, 212, 648, 791];
 /** Each with the faults that show the most, and each nth call. */
 const PARTS: [ShapeName, readonly CrashPointFault[], every: number][] = [
   ['parallel-steps', CRASH_POINT_FAULTS, 1],
@@ -20,6 +20,8 @@ const PARTS: [ShapeName, readonly CrashPointFault[], every: number][] = [
   ['edited-first', ['crash_after'], 3],
   ['rolled-back-after-end', ['crash_after'], 3],
   ['agent-approved', ['crash_after', 'lost_reply'], 2],
+  ['talks-in-a-thread', ['crash_after', 'lost_reply'], 4],
+  ['session-parallel', ['crash_after', 'lost_reply'], 3],
 ];
 
 async function runAll(jobs: Job[]) {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DynamoRunStore } from '../../lambdas/run/dynamo/dynamo-run-store.ts';
 import { later } from '../../lambdas/run/lease.ts';
+import { DUE_TIME_STEP_MS } from '../../lambdas/run/run-store.ts';
 import { openRunTable } from '../contracts/run-table.ts';
 import { FakeClock, STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
 import { MemoryRunStore } from '../fakes/memory-run-store.ts';
@@ -26,7 +27,7 @@ describe('the memory store and DynamoDB', () => {
   const results = new Map<string, number>();
 
   async function compare(seed: number): Promise<void> {
-    const memory = new MemoryRunStore();
+    const memory = new MemoryRunStore(undefined, { dueStepMs: DUE_TIME_STEP_MS });
     const dynamo = new DynamoRunStore(
       table.client,
       table.table,

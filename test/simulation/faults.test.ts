@@ -40,6 +40,7 @@ const QUIET: Partial<Scenario> = {
   policies: [{ afterMs: 0, rules: 'usual' }],
   incidentEdits: [],
   outage: undefined,
+  writesOff: [],
   deliveries: 4,
   workers: 4,
   faultsForMs: 300_000,
@@ -56,6 +57,19 @@ const CHANGING: Scenario['policies'] = (['usual', 'same_rules', 'stricter', 'den
 const INCIDENT_EDITS = Array.from({ length: 12 }, (_, at) => ({ afterMs: at * 15_000 }));
 
 const TRIALS: Trial[] = [
+  {
+    fault: 'kill switch: no write starts while it is off, and every run ends after it is on',
+    rates: { crash_before: 0.02, crash_after: 0.03, lost_reply: 0.04, throttle: 0.03, slow: 0.03 },
+    scenario: {
+      shapes: ['marked-writes', 'parallel-steps', 'third-write-fails', 'needs-approval'],
+      writesOff: [
+        { fromMs: 1_000, toMs: 90_000 },
+        { fromMs: 100_000, toMs: 101_000 },
+        { fromMs: 103_000, toMs: 4 * 60 * 60_000 },
+      ],
+    },
+    causes: ['a step waits because writes are off', 'a claimed write is held right before its request'],
+  },
   {
     fault: '2. a lease expires during a call and a second worker starts',
     rates: { slow: 0.1, crash_after: 0.05 },

@@ -11,11 +11,14 @@ import { type DigestRequest, postDigest } from '../../lambdas/approval/digest/po
 import { publishDecision } from '../../lambdas/approval/publish-decision.ts';
 import { ApprovalClosed, type Waiting, waitForDecision } from '../../lambdas/approval/wait-for-decision.ts';
 import type { HttpEvent } from '../../lambdas/entry/http.ts';
+import { isoNow } from '../../lambdas/entry/ports.ts';
 import { sealAddendum } from '../../lambdas/evidence/addendum/seal-addendum.ts';
 import { sealRun } from '../../lambdas/evidence/bundle/seal-run.ts';
 import { acceptDelivery } from '../../lambdas/intake/accept-delivery.ts';
 import type { Delivery } from '../../lambdas/intake/delivery.ts';
 import { publishedVersion } from '../../lambdas/intake/start-automation.ts';
+import { notifyRunEnd } from '../../lambdas/notify/notify-run-end.ts';
+import { postProgress } from '../../lambdas/notify/post-progress.ts';
 import { appliedPlan } from '../../lambdas/plan/applied-plan.ts';
 import { planRun } from '../../lambdas/plan/plan.ts';
 import { PLAN_VALID_MS } from '../../lambdas/plan/plan-store.ts';
@@ -28,8 +31,14 @@ import { assignRun, releaseRun } from '../../lambdas/run-changes/assign-run.ts';
 import { type Command, controlRun } from '../../lambdas/run-changes/control-run.ts';
 import { resolveRun } from '../../lambdas/run-changes/resolve-run.ts';
 import { rollBackEndedRun } from '../../lambdas/run-changes/rollback-ended-run.ts';
+import { type Completion, completeSession } from '../../lambdas/run-changes/session/complete-session.ts';
+import { noteHeartbeat } from '../../lambdas/run-changes/session/note-heartbeat.ts';
+import { type ActionProposal, proposeAction } from '../../lambdas/run-changes/session/propose-action.ts';
+import { openSessionToken, type SessionToken } from '../../lambdas/run-changes/session/session-token.ts';
 import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
 import { fireSchedule } from '../../lambdas/schedules/fire-schedule.ts';
+import { receiveMessage } from '../../lambdas/slack/thread/receive-message.ts';
+import type { ThreadMessage } from '../../lambdas/slack/thread/thread-runs.ts';
 import { sweep } from '../../lambdas/sweep/sweep.ts';
 import { executorFor } from '../../lambdas/worker/5-executor.ts';
 import { acknowledgeAssignment } from '../../lambdas/worker/agent/acknowledge-assignment.ts';
@@ -41,15 +50,21 @@ import type { AgentProcess, Reply } from './agent-process.ts';
 import type { EndedRunAction } from './ended-run-operators.ts';
 import { type Ending, Invocation } from './invocation.ts';
 import type { Observer } from './observer.ts';
-import { portsFor, type SharedServices } from './ports.ts';
+import { portsFor, SESSION_SECRET, type SharedServices } from './ports.ts';
 import { REQUESTER, type Repeat } from './run-requesters.ts';
 import type { SeededRandom } from './seeded-random.ts';
+import type { SessionReply } from './session-process.ts';
 
 const PUBLISHER = 'publisher';
 const DIGESTER = 'digester';
 /** The requests of these invocations are digests, not writes of runs. */
 export const isDigester = ({ id }: Pick<Invocation, 'id'>): boolean =>
   id.startsWith(PUBLISHER) || id.startsWith(DIGESTER);
+
+const NOTIFIER = 'notifier';
+const EVENTS = 'slack events';
+/** The requests of these invocations are messages about runs, not writes of runs. */
+export const isNotifier = ({ id }: Pick<Invocation, 'id'>): boolean => id.startsWith(NOTIFIER) || id.startsWith(EVENTS);
 
 /** As in sweep.lambda.ts. */
 const SWEEP_ENDS_BEFORE_MS = 8_000;
@@ -74,6 +89,16 @@ const DECISION_REFUSALS = [
   ...['APPROVAL_CLOSED', 'APPROVAL_STALE', 'APPROVAL_SELF', 'APPROVAL_FORBIDDEN', 'INPUT_INVALID', 'POLICY_DENIED'],
 ];
 
+/** Errors that a session may get. */
+const SESSION_REFUSALS = [
+  'SESSION_CLOSED',
+  'SESSION_STARTING',
+  'COMPLETION_MISMATCH',
+  'ACTION_NOT_ALLOWED',
+  'IDEMPOTENCY_CONFLICT',
+  'RUN_TERMINAL_STATE',
+];
+
 /** Commands that make their sender a maker of later writes. An approver of these writes sends them. */
 const SENT_BY_APPROVER: readonly Command['kind'][] = ['signal', 'rollback', 'retry'];
 
@@ -87,6 +112,14 @@ export interface SealMessage {
   isOutput?: true;
 }
 
+/** The end of a run, or with `seq` its progress. */
+export interface NoticeRequest {
+  entryId: string;
+  tenant: string;
+  runId: string;
+  seq?: number;
+}
+
 type Ports = ReturnType<typeof portsFor>;
 
 const planner = (ports: Ports) => ({ ...ports, region: 'eu-west-1', hasTime: () => true });
@@ -97,6 +130,7 @@ export class Functions {
   readonly #observer: Observer;
   readonly #random: SeededRandom;
   readonly #options: { skewMs: number; outlivesTimeout: boolean };
+  readonly #tenants: readonly string[];
   readonly #skews: number[];
   #count = 0;
 
@@ -104,12 +138,13 @@ export class Functions {
     shared: SharedServices,
     observer: Observer,
     random: SeededRandom,
-    options: { skewMs: number; outlivesTimeout: boolean; machines: number },
+    options: { skewMs: number; outlivesTimeout: boolean; machines: number; tenants: readonly string[] },
   ) {
     this.#shared = shared;
     this.#observer = observer;
     this.#random = random;
     this.#options = options;
+    this.#tenants = options.tenants;
     this.#skews = Array.from({ length: options.machines }, () => random.between(-options.skewMs, options.skewMs + 1));
   }
 
@@ -122,14 +157,18 @@ export class Functions {
   }
 
   sweep(ended: (ending: Ending) => void): void {
-    this.#invoke('sweeper', { tenant: '' }, ended, (ports, by) =>
-      sweep({
+    this.#invoke('sweeper', { tenant: '' }, ended, async (ports, by) => {
+      const { tenants } = await sweep({
         ...ports,
+        tenants: this.#tenants,
         fireSchedule: (due) => fireSchedule(ports, due),
         hasTimeToRead: () => true,
         hasTimeToSend: () => by.remainingMs > SWEEP_ENDS_BEFORE_MS,
-      }),
-    );
+      });
+      for (const [tenant, swept] of Object.entries(tenants)) {
+        await ports.runs.recordSweep(tenant, { at: isoNow(ports.clock), ...swept });
+      }
+    });
   }
 
   seal(message: SealMessage, ended: (ending: Ending) => void): void {
@@ -163,6 +202,24 @@ export class Functions {
     this.#invoke(DIGESTER, request, ended, (ports, by) =>
       postDigest({ ...ports, timeLeftMs: () => by.remainingMs }, request),
     );
+  }
+
+  notify(request: NoticeRequest, ended: (ending: Ending) => void): void {
+    const { seq } = request;
+    this.#invoke(NOTIFIER, request, ended, (ports, by) => {
+      const notifier = { ...ports, messages: ports.noticeMessages, timeLeftMs: () => by.remainingMs };
+      return seq === undefined ? notifyRunEnd(notifier, request) : postProgress(notifier, { ...request, seq });
+    });
+  }
+
+  /** Slack sends a message of a person. `accepted`: the response is not an error. */
+  receiveMessage(message: ThreadMessage, responded: (accepted: boolean) => void): void {
+    let accepted = false;
+    const receive = async (ports: Ports, by: Invocation) => {
+      const threads = { ...ports, messages: ports.noticeMessages, timeLeftMs: () => by.remainingMs };
+      accepted = (await receiveMessage(threads, message)) !== 'again';
+    };
+    this.#invoke(EVENTS, message, (ending) => responded(accepted && ending === 'returned'), receive);
   }
 
   /** A refused decision is a response, not a failure. */
@@ -352,6 +409,53 @@ export class Functions {
     const about = { tenant, ...(runId !== undefined && { runId }) };
     const ended = (ending: Ending) => reply(ending === 'returned' ? response : 'failed');
     this.#invoke(`agent API ${name} of ${agentId}:`, about, ended, handle, ['CONFLICT', 'CONTEXT_MISSING']);
+  }
+
+  /** A session proposes an action; the reply has the id of its run. */
+  propose(token: string, proposal: ActionProposal, reply: (reply: SessionReply<string>) => void): void {
+    this.#serveSession(token, 'propose', reply, async (ports, session) => {
+      const { action } = await proposeAction(ports, session, proposal);
+      return action.run.runId;
+    });
+  }
+
+  completeSession(
+    token: string,
+    completion: Completion,
+    reply: (reply: SessionReply<{ isRepeated: boolean }>) => void,
+  ): void {
+    this.#serveSession(token, 'complete', reply, (ports, session) => completeSession(ports, session, completion));
+  }
+
+  heartbeat(token: string, hasEnded: boolean, reply: (reply: SessionReply<unknown>) => void): void {
+    this.#serveSession(token, 'heartbeat', reply, (ports, session) => noteHeartbeat(ports, session, { hasEnded }));
+  }
+
+  /** A request of a session, as the API serves it. A refusal is a response. */
+  #serveSession<T>(
+    token: string,
+    name: string,
+    reply: (reply: SessionReply<T>) => void,
+    serve: (ports: Ports, session: SessionToken) => Promise<T>,
+  ): void {
+    let response: SessionReply<T> = 'failed';
+    // Never expires: to whom the request belongs, for the log of the simulation.
+    const { tenant, runId } = openSessionToken(token, SESSION_SECRET, '') ?? { tenant: '', runId: '' };
+    const handle = async (ports: Ports) => {
+      const session = openSessionToken(token, SESSION_SECRET, new Date(ports.clock.now()).toISOString());
+      if (!session) {
+        response = { refused: 'UNAUTHORIZED' };
+        return;
+      }
+      try {
+        response = { result: await serve(ports, session) };
+      } catch (error) {
+        if (!(error instanceof CountersignError) || !SESSION_REFUSALS.includes(error.code)) throw error;
+        response = { refused: error.code };
+      }
+    };
+    const ended = (ending: Ending) => reply(ending === 'returned' ? response : 'failed');
+    this.#invoke(`session API ${name}:`, { tenant, runId }, ended, handle, ['CONFLICT', 'CONTEXT_MISSING']);
   }
 
   #start(

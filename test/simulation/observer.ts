@@ -10,22 +10,26 @@ import type { StartedRun } from '../../lambdas/run/idempotency.ts';
 import type { Run } from '../../lambdas/run/run.ts';
 import type { CommitResult, Ingest, IngestResult } from '../../lambdas/run/run-store.ts';
 import type { Workflow } from '../../lambdas/workflow/workflow.ts';
+import type { FakeTask } from '../fakes/fake-a2a.ts';
 import type { MemoryRunStore } from '../fakes/memory-run-store.ts';
 import { SituationDetector } from './detect-situations.ts';
 import { InjectedFault } from './faults.ts';
-import { isDigester } from './functions.ts';
+import { isDigester, isNotifier } from './functions.ts';
 import { AgentInvariants } from './invariants/agents.ts';
 import { ApprovalInvariants } from './invariants/approvals.ts';
 import { BulkJobInvariants } from './invariants/bulk-jobs.ts';
 import { DeliveryInvariants } from './invariants/deliveries.ts';
 import { DigestInvariants } from './invariants/digests.ts';
 import { GovernedWriteInvariants } from './invariants/governed-writes.ts';
+import { KillSwitchInvariants } from './invariants/kill-switch.ts';
 import { TERMINAL } from './invariants/lifecycle-table.ts';
+import { NoticeInvariants } from './invariants/notices.ts';
 import { RepeatedRunInvariants } from './invariants/repeated-runs.ts';
 import type { Report } from './invariants/report.ts';
 import { RollbackInvariants } from './invariants/rollback.ts';
 import { checkHistory, checkSuccess, snapshot } from './invariants/run-history.ts';
 import { ScheduleInvariants } from './invariants/schedules.ts';
+import { isAboutSession, SessionInvariants } from './invariants/sessions.ts';
 import { SlotInvariants } from './invariants/slots.ts';
 import { TargetRequestInvariants } from './invariants/target-requests.ts';
 import type { Invocation } from './invocation.ts';
@@ -45,8 +49,11 @@ export class Observer {
   readonly approvals: ApprovalInvariants;
   readonly repeats: RepeatedRunInvariants;
   readonly digests: DigestInvariants;
+  readonly notices: NoticeInvariants;
   readonly bulk: BulkJobInvariants;
   readonly agents: AgentInvariants;
+  readonly killSwitch: KillSwitchInvariants;
+  readonly sessions: SessionInvariants;
   readonly #report: Report;
   readonly #store: MemoryRunStore;
   readonly #slots: SlotInvariants;
@@ -55,6 +62,7 @@ export class Observer {
   readonly #rollback: RollbackInvariants;
   readonly #situationDetector: SituationDetector;
   readonly #onChange: (run: Run) => void;
+  readonly #onSession: (tenant: string, task: FakeTask) => void;
   readonly #onApprovalRequested: (approval: Approval) => void;
 
   constructor(
@@ -71,6 +79,7 @@ export class Observer {
       isOutdated: (run: Run) => boolean;
       policy: SimulatedPolicy;
       onChange: (run: Run) => void;
+      onSession: (tenant: string, task: FakeTask) => void;
       /** An approval was requested, or its write was edited. */
       onApprovalRequested: (approval: Approval) => void;
     },
@@ -80,8 +89,14 @@ export class Observer {
     this.#workflow = known.workflow;
     this.#onChange = known.onChange;
     this.#onApprovalRequested = known.onApprovalRequested;
+    this.#onSession = known.onSession;
     this.#situationDetector = new SituationDetector(this.situations, known.isOutdated);
-    this.effects = new TargetRequestInvariants(report, store, { ...known, approval: (id) => this.approvals.now(id) });
+    this.killSwitch = new KillSwitchInvariants(report, { ...known, situations: this.situations });
+    this.effects = new TargetRequestInvariants(report, store, {
+      ...known,
+      killSwitch: this.killSwitch,
+      approval: (id) => this.approvals.now(id),
+    });
     this.deliveries = new DeliveryInvariants(report, store);
     this.schedules = new ScheduleInvariants(report, store);
     this.repeats = new RepeatedRunInvariants(report, store);
@@ -89,8 +104,15 @@ export class Observer {
     this.approvals = new ApprovalInvariants(report);
     const { situations } = this;
     this.digests = new DigestInvariants(report, { ...known, situations, approval: (id) => this.approvals.now(id) });
+    this.notices = new NoticeInvariants(report, store, { ...known, situations });
     const onStarted = (key: string) => this.effects.commandStarted(key);
     this.agents = new AgentInvariants(report, store, { ...known, situations, onStarted });
+    this.sessions = new SessionInvariants(report, store, {
+      ...known,
+      situations,
+      onStarted: (tenant, key) => this.effects.sessionStarted(tenant, key),
+      onGone: (tenant, key) => this.effects.sessionGone(tenant, key),
+    });
     this.#governed = new GovernedWriteInvariants(report, known.policy, this.approvals);
     this.#rollback = new RollbackInvariants(report, store);
     this.#slots = new SlotInvariants(report, store, known.settings, known.workflow);
@@ -110,6 +132,7 @@ export class Observer {
     if (!after.run || after.run === before.run) return result;
     this.#checkCreated(change);
     this.effects.changed(by);
+    this.killSwitch.committed(by, change, before);
     checkSuccess(this.#report, workflow, after);
     this.#slots.committed(before.run, after.run);
     for (const { receipt } of change.receipts) this.effects.committed(receipt);
@@ -120,7 +143,9 @@ export class Observer {
     this.#rollback.committed(before, after, change.commit);
     this.repeats.committed(change);
     this.bulk.committed(change);
+    this.notices.committed(change);
     this.agents.committed(change, before, after.run);
+    this.sessions.committed(change, before, after.run);
     const seals = [...this.#store.inside.outbox()].filter(({ kind }) => kind !== 'store_output');
     if (TERMINAL.has(after.run.status) && !seals.some((entry) => entry.runId === runId)) {
       this.#report('an ended run has an outbox entry for its evidence', `${runId}, ended by ${by.id}`);
@@ -138,13 +163,14 @@ export class Observer {
     return result;
   }
 
-  /** The run that rolls back the run of this commit. */
+  /** The run that rolls back the run of this commit, or an action of its session. */
   #checkCreated({ run, creates }: RunChange): void {
     if (!creates) return;
     const { tenant, runId } = creates.run;
     const created = snapshot(this.#store, tenant, runId);
     checkHistory(this.#report, this.#store, undefined, { run: undefined, steps: [] }, created);
     this.approvals.expectedMakers.committed(runId, creates.commit);
+    if (creates.run.request?.action) return;
     const others = [...this.#store.inside.runs()].filter(({ rollbackOf }) => rollbackOf?.runId === run.runId);
     const isLinked = this.#store.inside.run(tenant, run.runId)?.rolledBackBy === runId;
     if (others.length !== 1 || !isLinked || !TERMINAL.has(run.status)) {
@@ -164,6 +190,7 @@ export class Observer {
     if (delivered.length > 0) this.deliveries.created(ingest, delivered);
     this.repeats.created(created);
     this.bulk.created(created);
+    this.notices.created(created);
     this.schedules.created(created);
     result.then(
       (ingested) => {
@@ -172,6 +199,7 @@ export class Observer {
         const own = key === ingest.records[0]?.key;
         const sameBody = requestHash === ingest.records[0]?.requestHash;
         if (key.startsWith('api:') || key.startsWith('plan:')) return;
+        if (key.startsWith('slack:')) return this.situations.record('a message in Slack starts no second run');
         if (key.startsWith('scheduler:')) return this.situations.record('a slot of a schedule is fired again');
         if (key.startsWith('github:body:')) this.situations.record('a signed body is repeated under another id');
         else if (!own) this.situations.record('an event is repeated under another id');
@@ -196,7 +224,9 @@ export class Observer {
   }
 
   sent(request: TargetRequest): void {
-    if (isDigester(request.by)) this.digests.sent(request);
+    if (isAboutSession(request)) this.sessions.sent(request);
+    else if (isDigester(request.by)) this.digests.sent(request);
+    else if (isNotifier(request.by)) this.notices.sent(request);
     else {
       this.effects.sent(request);
       this.#rollback.sent(request);
@@ -205,16 +235,24 @@ export class Observer {
   }
 
   retryAfter(request: TargetRequest, untilMs: number): void {
-    if (!isDigester(request.by)) this.effects.retryAfter(request, untilMs);
+    const { by } = request;
+    if (!isDigester(by) && !isNotifier(by) && !isAboutSession(request)) this.effects.retryAfter(request, untilMs);
   }
 
   handled(request: TargetRequest, fields: Record<string, string> | undefined): void {
+    if (isAboutSession(request)) return;
     if (isDigester(request.by)) this.digests.handled(request);
+    else if (isNotifier(request.by)) this.notices.handled(request);
     else {
       this.effects.handled(request);
       this.#rollback.handled(request, fields);
       this.repeats.handled(request, fields);
     }
+  }
+
+  sessionStarted(request: TargetRequest, task: FakeTask): void {
+    this.sessions.started(request, task);
+    this.#onSession(request.by.tenant, task);
   }
 
   taskTokenStored(before: Approval, changes: Partial<Approval>): void {

@@ -1,5 +1,6 @@
 import type { CrashPointFault, Job } from './jobs.ts';
 import { RULES_FOLLOWED } from './observer.ts';
+import { PLANTED_SESSION_BUGS } from './planted-session-bugs.ts';
 
 /** A plausible bug: small edits of the real code, each of a text that occurs exactly once. */
 export interface PlantedBug {
@@ -27,6 +28,7 @@ const SLOTS = 'lambdas/run-changes/settle-slots.ts';
 const CLAIM = 'lambdas/worker/4-claim-step.ts';
 const CONTROL = 'lambdas/run-changes/control-run.ts';
 const SETTLE = 'lambdas/worker/7-settle-outcome.ts';
+const EXECUTOR = 'lambdas/worker/in-process-executor.ts';
 const CLAIM_DUE = 'lambdas/worker/1-claim-due-steps.ts';
 const AUTHORIZE = 'lambdas/worker/3-authorize-call.ts';
 const CHECK_DECISION = 'lambdas/approval/check-decision.ts';
@@ -43,6 +45,9 @@ const OVERDUE = 'overdue-together';
 const ACKNOWLEDGE = 'lambdas/worker/agent/acknowledge-assignment.ts';
 const END_ASSIGNMENT = 'lambdas/worker/agent/end-assignment.ts';
 const CHECK_COMMAND = 'lambdas/proposal/check-command.ts';
+const POST_ONCE = 'lambdas/notify/post-once.ts';
+const RECEIVE_MESSAGE = 'lambdas/slack/thread/receive-message.ts';
+const THREAD = 'talks-in-a-thread';
 const AGENTS = 'agent-command,agent-approved,agent-undone,agent-parallel,agent-pauses';
 
 const TWICE = 'a marked write is made at most once';
@@ -55,9 +60,58 @@ const NOTHING_HAPPENED = 'a failed receipt means that no write happened';
 const DECISION_SHOWN = 'responses show the stored decision';
 const QUORUM = 'a quorum consists of different people who are not makers';
 const NEW_ONCE = 'an approval is new in one digest';
+const WRITES_OFF = 'no write starts while writes are off';
 const NO_INTENT = 'every write has a committed intent';
 
 export const PLANTED_BUGS: readonly PlantedBug[] = [
+  {
+    name: 'a claimed write is sent although writes were switched off since',
+    edits: [{ file: EXECUTOR, find: 'if (held !== undefined) return heldBack(held);', replace: '' }],
+    violates: [WRITES_OFF],
+    foundBy: { seeds: { from: 15, to: 16 } },
+    shapes: 'none',
+  },
+  {
+    name: 'a write is sent if it cannot be read whether writes are on',
+    edits: [{ file: EXECUTOR, find: 'return WRITES_UNREADABLE;', replace: 'return undefined;' }],
+    violates: [WRITES_OFF],
+    foundBy: { seeds: { from: 20, to: 21 } },
+    shapes: 'none',
+  },
+  {
+    name: 'a step that waited for writes waits for ever if people must approve that it is sent again',
+    edits: [{ file: CLAIM_DUE, find: ' && !isOn(settings, now.flag)', replace: '' }],
+    violates: ['the simulation ends'],
+    foundBy: { seeds: { from: 2129, to: 2130 } },
+    shapes: 'none',
+  },
+  {
+    name: 'a step that waited for writes is not tried again',
+    edits: [
+      {
+        file: CLAIM_DUE,
+        find: 'return step.retryAt <= now ? resume(worker, state, draft, step) : undefined;',
+        replace: 'return !step.flag && step.retryAt <= now ? resume(worker, state, draft, step) : undefined;',
+      },
+    ],
+    violates: ['every run ends', 'the simulation ends'],
+    foundBy: { seeds: { from: 3, to: 4 } },
+    shapes: 'none',
+  },
+  {
+    name: 'a command is acknowledged although writes are off',
+    edits: [
+      {
+        file: ACKNOWLEDGE,
+        find: "if (!isOn(state.settings, 'writes.enabled')) return holdBack(ports, caller, assignment);",
+        replace: '',
+      },
+    ],
+    violates: ['no command starts while writes are off'],
+    foundBy: { seeds: { from: 38, to: 39, only: AGENTS.split(',') } },
+    shapes: 'none',
+    seedShapes: AGENTS,
+  },
   {
     name: 'a list of accepted runs begins after the hour of the previous one',
     edits: [
@@ -294,7 +348,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       },
     ],
     violates: ['a write with high blast radius is sent again only after an approval'],
-    foundBy: { seeds: { from: 117, to: 118, only: ['high-blast-radius'] } },
+    foundBy: { seeds: { from: 147, to: 148, only: ['high-blast-radius'] } },
     shapes: 'none',
     seedShapes: 'high-blast-radius',
   },
@@ -861,7 +915,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       },
     ],
     violates: ['the compensation log matches the receipts'],
-    foundBy: { seeds: { from: 76, to: 77, only: ['reused-label', 'changed-by-others'] } },
+    foundBy: { seeds: { from: 261, to: 262, only: ['reused-label', 'changed-by-others'] } },
     shapes: 'none',
     seedShapes: 'reused-label,changed-by-others',
   },
@@ -1129,7 +1183,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       },
     ],
     violates: ['an assignment is acknowledged once, under its lease', NOT_ITS_LEASE],
-    foundBy: { seeds: { from: 1407, to: 1408, only: AGENTS.split(',') } },
+    foundBy: { seeds: { from: 382, to: 383, only: AGENTS.split(',') } },
     shapes: 'none',
     seedShapes: AGENTS,
   },
@@ -1211,4 +1265,83 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     shapes: 'none',
     seedShapes: AGENTS,
   },
+  {
+    name: 'a notice is posted while another invocation posts it',
+    edits: [
+      {
+        file: POST_ONCE,
+        find: 'if (!hasExpired(read.claim.lease, now)) return false;',
+        replace: '',
+      },
+    ],
+    violates: ['each destination gets each notice once'],
+    foundBy: { seeds: { from: 101, to: 102, only: [THREAD] } },
+    shapes: 'none',
+    seedShapes: THREAD,
+  },
+  {
+    name: 'a notice whose outcome is unknown is posted again without a search',
+    edits: [{ file: POST_ONCE, find: 'if (!notSent) return false;', replace: '' }],
+    violates: ['each destination gets each notice once'],
+    shapes: THREAD,
+    faults: 'lost_reply',
+    seedShapes: THREAD,
+  },
+  {
+    name: 'a message about the end of a run is posted before it has ended',
+    edits: [
+      {
+        file: CONCLUDE,
+        find: '  showProgress(draft);',
+        replace:
+          "  if (draft.run.notify) draft.enqueue(newOutboxEntry({ ...draft.run, kind: 'notify_run_end' }, draft.at));",
+      },
+      { file: 'lambdas/notify/notify-run-end.ts', find: 'if (!run || !isTerminal(run)) {', replace: 'if (!run) {' },
+    ],
+    violates: ['a notice follows the event that it is about'],
+    shapes: THREAD,
+  },
+  {
+    name: 'the outbox entry is completed although a destination was not notified',
+    edits: [
+      {
+        file: 'lambdas/notify/notify-run-end.ts',
+        find: 'if (done) await notifier',
+        replace: 'if (done || results.length > 0) await notifier',
+      },
+    ],
+    violates: ['every destination is notified of the end'],
+    foundBy: { points: { shape: THREAD, fault: 'lost_reply', call: 91 } },
+    shapes: THREAD,
+    faults: 'lost_reply',
+    seedShapes: THREAD,
+  },
+  {
+    name: 'a message that Slack repeats wakes the next step',
+    edits: [{ file: RECEIVE_MESSAGE, find: '{ expectedSeq: seq }', replace: '{}' }],
+    violates: ['a message in a thread has one effect', ENGINE_FAILED],
+    shapes: 'none',
+    seedShapes: THREAD,
+  },
+  {
+    name: 'only the last run of a thread is searched for a message that Slack repeats',
+    edits: [{ file: RECEIVE_MESSAGE, find: 'of runs.toReversed()) {', replace: 'of runs.slice(-1)) {' }],
+    violates: ['a message in a thread has one effect'],
+    shapes: 'none',
+    seedShapes: THREAD,
+  },
+  {
+    name: 'two messages at once start two runs of a thread',
+    edits: [
+      {
+        file: 'lambdas/slack/thread/thread-runs.ts',
+        find: ', record(runKey(message, last), THREAD_RETAINED_MS)];',
+        replace: ', ...[record(runKey(message, last), THREAD_RETAINED_MS)].filter(() => last !== undefined)];',
+      },
+    ],
+    violates: ['a thread has one open run'],
+    shapes: 'none',
+    seedShapes: THREAD,
+  },
+  ...PLANTED_SESSION_BUGS,
 ];

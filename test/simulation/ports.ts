@@ -6,6 +6,7 @@ import type { Cards } from '../../lambdas/approval/wait-for-decision.ts';
 import type { Connections } from '../../lambdas/connectors/connections.ts';
 import type { Ids, Log } from '../../lambdas/entry/ports.ts';
 import type { EvidenceStore, Signer } from '../../lambdas/evidence/evidence-store.ts';
+import type { NoticeStore } from '../../lambdas/notify/notice-store.ts';
 import type { OutboxDispatcher } from '../../lambdas/outbox/outbox.ts';
 import type { Definitions } from '../../lambdas/pipeline/definitions.ts';
 import type { PlanStore } from '../../lambdas/plan/plan-store.ts';
@@ -16,6 +17,7 @@ import type { CommitResult, Ingest, IngestResult, RunStore } from '../../lambdas
 import type { StepMessage, StepQueue } from '../../lambdas/run-changes/step-queue.ts';
 import type { ScheduleStore } from '../../lambdas/schedules/schedule-store.ts';
 import { SlackDigests } from '../../lambdas/slack/digest/slack-digests.ts';
+import { SlackNotices } from '../../lambdas/slack/notice/slack-notices.ts';
 import { allOf } from '../fakes/all-of.ts';
 import { MemoryConnections } from '../fakes/memory-connections.ts';
 import type { MemoryRunStore } from '../fakes/memory-run-store.ts';
@@ -24,6 +26,8 @@ import type { CallKind, Fault } from './faults.ts';
 import type { FaultyCalls } from './faulty-calls.ts';
 import type { BulkJobInvariants } from './invariants/bulk-jobs.ts';
 import type { DigestInvariants } from './invariants/digests.ts';
+import type { KillSwitchInvariants } from './invariants/kill-switch.ts';
+import type { NoticeInvariants } from './invariants/notices.ts';
 import type { Invocation } from './invocation.ts';
 import type { SimulatedPolicy } from './simulated-policy.ts';
 import type { SimulatedTargets } from './simulated-targets.ts';
@@ -61,11 +65,16 @@ export interface SharedServices {
     taskTokenStored(before: Approval, changes: Partial<Approval>): void;
     taskTokenUsed(decision: Parameters<TaskTokens['complete']>[1], executionWaited: boolean): void;
     bulk: BulkJobInvariants;
+    killSwitch: KillSwitchInvariants;
     situations: Situations;
     digests: DigestInvariants;
+    notices: NoticeInvariants;
     logged(by: Invocation, message: string, error: unknown): void;
   };
 }
+
+/** Signs the tokens of sessions. */
+export const SESSION_SECRET = 'secret of sessions';
 
 /** The ports of one invocation. The real use cases have no other access to the simulation. */
 export function portsFor(shared: SharedServices, by: Invocation) {
@@ -139,6 +148,9 @@ export function portsFor(shared: SharedServices, by: Invocation) {
       if (store.inside.evidence(tenant, runId)) observer.situations.record('evidence is sealed a second time');
       return store.completeSeal(...args);
     }),
+    completeExport: call('store', 'completeExport', (...args: Parameters<RunStore['completeExport']>) =>
+      store.completeExport(...args),
+    ),
     expireRun: call('store', 'expireRun', () => store.expireRun()),
     completeOutboxEntry: call('store', 'completeOutboxEntry', async (entryId: string) => {
       await store.completeOutboxEntry(entryId);
@@ -267,7 +279,11 @@ export function portsFor(shared: SharedServices, by: Invocation) {
     workflowVersions: call('read', 'workflowVersions', (...args: Parameters<Definitions['workflowVersions']>) =>
       definitions.workflowVersions(...args),
     ),
-    settings: call('read', 'settings', (tenant: string) => definitions.settings(tenant)),
+    settings: call('read', 'settings', async (tenant: string) => {
+      const settings = await definitions.settings(tenant);
+      observer.killSwitch.read(by, settings);
+      return settings;
+    }),
     profiles: call('read', 'profiles', (tenant: string) => definitions.profiles(tenant)),
     configuration: call('read', 'configuration', (...args: Parameters<Definitions['configuration']>) =>
       definitions.configuration(...args),
@@ -296,6 +312,15 @@ export function portsFor(shared: SharedServices, by: Invocation) {
     save: call('store', 'saveDigests', async (...args: Parameters<DigestStore['save']>) => {
       const saved = await store.digests.save(...args);
       observer.digests.saved(args[1], saved);
+      return saved;
+    }),
+  };
+  const notices: NoticeStore = {
+    notice: call('store', 'notice', (...args: Parameters<NoticeStore['notice']>) => store.notices.notice(...args)),
+    notices: call('store', 'notices', (...args: Parameters<NoticeStore['notices']>) => store.notices.notices(...args)),
+    save: call('store', 'saveNotice', async (...args: Parameters<NoticeStore['save']>) => {
+      const saved = await store.notices.save(...args);
+      observer.notices.saved(args[0], saved);
       return saved;
     }),
   };
@@ -355,9 +380,12 @@ export function portsFor(shared: SharedServices, by: Invocation) {
     policy,
     cards,
     digests,
+    notices,
     messages: new SlackDigests({ connections, people: definitionReads, clock, log }),
+    noticeMessages: new SlackNotices({ connections, definitions: definitionReads, log, consoleUrl: undefined }),
     tokens,
     environment: 'dev' as const,
+    sessionSecret: async () => SESSION_SECRET,
     connections,
     expressions: new OwnThreadExpressions(clock.now),
     store: evidence,

@@ -6,7 +6,7 @@ import { FakeTargets } from '../fakes/fake-targets.ts';
 import { BY_SETUP } from '../fakes/memory-changes.ts';
 import { STAGING_PROFILE } from './invariants/agents.ts';
 import { SCHEDULED } from './invariants/schedules.ts';
-import type { Scenario } from './scenario.ts';
+import { type Scenario, THREAD_SHAPE } from './scenario.ts';
 import { BURST_EVENT } from './senders.ts';
 import { AUTHOR, PEOPLE } from './simulated-people.ts';
 import { workflowOfShape } from './workflow-shapes.ts';
@@ -19,7 +19,15 @@ const BURST_SHAPES = [
   },
 ];
 
+export const NOTICES_CHANNEL = '#notices';
 const SCHEDULED_WORKFLOW = Workflow.parse({ name: SCHEDULED, steps: [{ id: 'facts', tool: 'transform' }] });
+
+/** Where sessions run. */
+const CONFIGURATION = {
+  name: 'bot',
+  session: { provider: 'a2a' as const, url: 'http://sessions/agent', connection: 'sessions' },
+  revision: 1,
+};
 
 /** The planner reads the connections. */
 const ACCESS = Object.entries(new FakeTargets(new FakeClock()).access());
@@ -34,7 +42,7 @@ export interface Published {
 }
 
 export function publishDefinitions(definitions: Definitions, scenario: Scenario): Published {
-  const { tenants, shapes, settings, bursts, scheduledForMs } = scenario;
+  const { tenants, shapes, settings, bursts, scheduledForMs, threads } = scenario;
   const known = new Map<string, Workflow>();
   const publish = (workflow: Workflow, version: number, trigger: Automation['trigger'], workspace: string) => {
     known.set(`${workflow.name} ${version}`, workflow);
@@ -43,7 +51,7 @@ export function publishDefinitions(definitions: Definitions, scenario: Scenario)
       const { name } = workflow;
       definitions.saveAutomation(
         tenant,
-        { name, enabled: true, workspace, trigger, workflow: { name, version } },
+        { name, enabled: true, workspace, trigger, workflow: { name, version }, ...notifiedOf(name) },
         BY_SETUP,
       );
     }
@@ -54,6 +62,9 @@ export function publishDefinitions(definitions: Definitions, scenario: Scenario)
       const trigger = { source: 'servicenow', event: 'incident.insert', filter } as const;
       publish(of(workflowOfShape(shape)), version, trigger, index === 0 ? 'first' : 'second');
     }
+    if (threads && !shapes.includes(THREAD_SHAPE)) {
+      publish(of(workflowOfShape(THREAD_SHAPE)), version, { source: 'manual' }, 'second');
+    }
     if (scheduledForMs !== undefined) publish(of(SCHEDULED_WORKFLOW), version, { source: 'manual' }, 'second');
     for (const { workflow, ...filter } of bursts > 0 ? BURST_SHAPES : []) {
       publish(of(workflow), version, { source: 'github', event: BURST_EVENT, ...filter }, 'first');
@@ -62,6 +73,7 @@ export function publishDefinitions(definitions: Definitions, scenario: Scenario)
   for (const tenant of tenants) {
     definitions.saveSettings(tenant, settings, BY_SETUP);
     definitions.saveProfile(tenant, STAGING_PROFILE, BY_SETUP);
+    definitions.saveConfiguration(tenant, CONFIGURATION, BY_SETUP);
     for (const [name, { baseUrl, instance }] of scenario.repeats ? ACCESS : []) {
       definitions.saveConnection(tenant, { name, baseUrl, instance }, BY_SETUP);
     }
@@ -69,7 +81,9 @@ export function publishDefinitions(definitions: Definitions, scenario: Scenario)
   }
   publishAll(1, (workflow) => workflow);
   return {
-    workflow: ({ workflow: { name, version } }) => known.get(`${name} ${version}`),
+    // An action has one step of its own.
+    workflow: ({ workflow: { name, version }, request }) =>
+      request?.action ? undefined : known.get(`${name} ${version}`),
     isOutdated: ({ workflow: { name, version } }) => known.has(`${name} ${version + 1}`),
     deploy: () =>
       publishAll(2, (workflow) => ({
@@ -78,3 +92,14 @@ export function publishDefinitions(definitions: Definitions, scenario: Scenario)
       })),
   };
 }
+
+/** Further destinations of the runs of threads. */
+const notifiedOf = (name: string): Pick<Automation, 'notifications'> =>
+  name === THREAD_SHAPE
+    ? {
+        notifications: [
+          { type: 'slack_channel', channel: NOTICES_CHANNEL },
+          { type: 'slack_dm_user', person: 'ana' },
+        ],
+      }
+    : {};

@@ -6,7 +6,9 @@ import { type Fault, type FaultPlan, NoFaults, OneFault, randomFaults } from './
 import { SeededRandom } from './seeded-random.ts';
 import type { AgentBehavior } from './simulated-agents.ts';
 import { ALL_RULES, type Rules } from './simulated-policy.ts';
-import { AGENT_SHAPES, SHAPE_NAMES, type ShapeName } from './workflow-shapes.ts';
+import { SESSION_KINDS, type SessionBehavior } from './simulated-sessions.ts';
+import type { ThreadBehavior } from './thread-writers.ts';
+import { AGENT_SHAPES, SESSION_SHAPES, SHAPE_NAMES, type ShapeName } from './workflow-shapes.ts';
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
@@ -29,10 +31,13 @@ const REPEATED_AFTER_END: ShapeName = 'repeated-after-end';
 const CHANGED_IN_BULK: ShapeName = 'changed-in-bulk';
 /** Approvals of this shape are overdue for long, which takes many events. */
 const OVERDUE: ShapeName = 'overdue-together';
+/** Messages in Slack start these runs. */
+export const THREAD_SHAPE: ShapeName = 'talks-in-a-thread';
 /** A new shape would change the shapes of every seed. */
 const NOT_RANDOM: readonly ShapeName[] = [
-  ...[CHANGED_AFTER_END, REPEATED_AFTER_END, CHANGED_IN_BULK, OVERDUE],
+  ...[CHANGED_AFTER_END, REPEATED_AFTER_END, CHANGED_IN_BULK, OVERDUE, THREAD_SHAPE],
   ...AGENT_SHAPES,
+  ...SESSION_SHAPES,
 ];
 
 /** Everything that a seed decides about a simulation before it starts. */
@@ -82,9 +87,20 @@ export interface Scenario {
   faultsForMs: number;
   /** Agents that run the commands of shapes that have some. */
   agents?: AgentBehavior;
+  /** The agent in which sessions of shapes that have some run. */
+  sessions?: SessionBehavior;
   /** From when until when agents are switched off. */
-  agentsOff?: { fromMs: number; toMs: number };
+  agentsOff?: Period;
+  /** From when until when writes are switched off, in order. */
+  writesOff?: Period[];
+  /** People write to the app in threads. */
+  threads?: ThreadBehavior;
   plan: FaultPlan;
+}
+
+interface Period {
+  fromMs: number;
+  toMs: number;
 }
 
 /** The scenario of a seed, with runs of random shapes or of these only. */
@@ -98,11 +114,14 @@ export function scenarioOf(seed: number, only?: ShapeName[]): Scenario {
     ...(random.chance(0.15) && { maxWritesPerRun: random.between(1, 4) }),
   };
   const agents = agentsOf(seed, only);
+  const threads = threadsOf(seed, only);
+  const sessions = sessionsOf(seed, only);
   return {
     seed,
     shapes: [
       // First, because the first deliveries have the first shapes.
       ...(agents.shapes ?? []),
+      ...(sessions.shapes ?? []),
       ...random.some(only ?? SHAPE_NAMES.filter((name) => !NOT_RANDOM.includes(name)), 3),
     ],
     tenants: random.chance(0.1) ? ['acme', 'globex'] : ['acme'],
@@ -114,6 +133,7 @@ export function scenarioOf(seed: number, only?: ShapeName[]): Scenario {
       counterShards: random.pick([1, 1, 2, 3]),
       // Approvals that nobody decides are open for a day.
       overdueDigestMinutes: 8 * 60,
+      ...(threads && { slackAutomation: THREAD_SHAPE }),
     },
     workers: random.between(1, 5),
     skewMs: largeSkew ? LARGE_SKEW_MS : random.chance(0.6) ? SMALL_SKEW_MS : 0,
@@ -146,8 +166,32 @@ export function scenarioOf(seed: number, only?: ShapeName[]): Scenario {
     // Last, so that the rest of a scenario does not depend on it. The schedule continues after the last fault.
     ...(random.chance(0.2) && only === undefined && { scheduledForMs: 9 * MINUTE_MS }),
     ...(agents.behavior && { agents: agents.behavior }),
+    ...(sessions.behavior && { sessions: sessions.behavior }),
     ...(agents.off && { agentsOff: agents.off }),
+    ...(threads && { threads }),
+    ...writesOffAt(seed),
   };
+}
+
+/** With their own random numbers, as agents. */
+function threadsOf(seed: number, only: ShapeName[] | undefined): ThreadBehavior | undefined {
+  const random = new SeededRandom(seed * 41 + 3);
+  if (only ? !only.includes(THREAD_SHAPE) : !random.chance(0.1)) return undefined;
+  return { perTenant: random.between(1, 3), runsPerThread: random.between(1, 3), disturbs: random.chance(0.7) };
+}
+
+/** With their own random numbers, so that the rest of a scenario does not depend on them. */
+function writesOffAt(seed: number): Pick<Scenario, 'writesOff'> {
+  const random = new SeededRandom(seed * 37 + 5);
+  if (!random.chance(0.25)) return {};
+  const writesOff: Period[] = [];
+  for (let fromMs = random.between(0, MINUTE_MS); writesOff.length < 4 && fromMs < 6 * MINUTE_MS; ) {
+    // Sometimes longer than the deadline of a run.
+    const toMs = fromMs + (random.chance(0.1) ? 150 * MINUTE_MS : random.between(SECOND_MS, 3 * MINUTE_MS));
+    writesOff.push({ fromMs, toMs });
+    fromMs = toMs + random.between(SECOND_MS, MINUTE_MS);
+  }
+  return { writesOff };
 }
 
 function bulkOf(random: SeededRandom): BulkScript[] {
@@ -189,6 +233,19 @@ function agentsOf(
   return { shapes, behavior: { ...behavior, restartsSoon }, ...(off && { off }) };
 }
 
+/** With their own random numbers, too. */
+function sessionsOf(seed: number, only: ShapeName[] | undefined): { shapes?: ShapeName[]; behavior?: SessionBehavior } {
+  const random = new SeededRandom(seed * 37 + 17);
+  const shapes = only ? [] : random.chance(0.25) ? random.some(SESSION_SHAPES, 2) : [];
+  if (shapes.length === 0 && !only?.some((name) => SESSION_SHAPES.includes(name))) return {};
+  const workMs = random.pick([
+    [200, 3_000],
+    [1_000, 40_000],
+    [60_000, 400_000],
+  ] as const);
+  return { shapes, behavior: { kinds: random.chance(0.4) ? ['works'] : SESSION_KINDS, workMs } };
+}
+
 /** Long enough for every run that is `running` to count as orphaned (002 5.4, and 30 minutes in 004). */
 const outageAt = (fromMs: number) => ({ fromMs, toMs: fromMs + 32 * MINUTE_MS });
 
@@ -212,6 +269,8 @@ const SETTINGS_OF_SHAPE: Record<
       | 'scheduledForMs'
       | 'settings'
       | 'agents'
+      | 'threads'
+      | 'sessions'
     >
   >
 > = {
@@ -235,6 +294,11 @@ const SETTINGS_OF_SHAPE: Record<
   'once-per-run': { scripted: [{ afterMs: 500, command: { kind: 'cancel' } }] },
   'edited-first': { approverBehavior: 'edited_first', policies: [USUALLY, { afterMs: 30_000, rules: 'same_rules' }] },
   'quorum-not-reached': { approverBehavior: 'not_enough' },
+  'talks-in-a-thread': {
+    deliveries: 0,
+    threads: { perTenant: 1, runsPerThread: 2, disturbs: false },
+    settings: { caps: {}, workspaces: {}, counterShards: 1, slackAutomation: THREAD_SHAPE },
+  },
   'overdue-together': {
     approverBehavior: 'late',
     settings: { caps: {}, workspaces: {}, counterShards: 1, overdueDigestMinutes: 10 },
@@ -272,6 +336,10 @@ const SETTINGS_OF_SHAPE: Record<
       restartsSoon: true,
     },
   },
+  'session-lost': {
+    sessions: { kinds: ['dies', 'ends_early', 'disappears', 'silent', 'late'], workMs: [1_000, 40_000] },
+  },
+  'session-parallel': { sessions: { kinds: ['races_itself', 'completes_twice'], workMs: [1_000, 70_000] } },
   'refuses-drift': { incidentEdits: [{ afterMs: 20_000, field: 'state' }] },
 };
 
@@ -303,6 +371,9 @@ export function crashPoint(shape: ShapeName, point?: { call: number; fault: Faul
     bulk: [],
     ...(AGENT_SHAPES.includes(shape) && {
       agents: { perTenant: 2, slots: 2, commandMs: [1_000, 15_000], failureChance: 0, refusalChance: 0 },
+    }),
+    ...(SESSION_SHAPES.includes(shape) && {
+      sessions: { kinds: ['works'] as const, workMs: [1_000, 15_000] as const },
     }),
     ...SETTINGS_OF_SHAPE[shape],
     faultsForMs: 60 * MINUTE_MS,

@@ -10,7 +10,7 @@ export const AUTHOR = 'wanda';
 
 /** People who may decide, people who may not but try, and people with a delegate. */
 export const PEOPLE: readonly Person[] = [
-  someone('ana', 'owner', { groups: ['ops'], identities: ['slack:T1/UANA', 'github:ana-dev'] }),
+  someone('ana', 'owner', { groups: ['ops'], identities: ['slack:T1/UANA', 'slack:acme/UANA', 'github:ana-dev'] }),
   someone('bo', 'approver', { tier: 'high', groups: ['ops'] }),
   someone('ivy', 'admin', { groups: ['ops', 'desk'] }),
   someone('cy', 'approver', { groups: ['ops'] }),

@@ -1,5 +1,6 @@
 import type { Access } from '../../lambdas/connectors/connector.ts';
 import { EXCHANGE_TIMEOUT_MS } from '../../lambdas/connectors/exchange.ts';
+import type { FakeTask } from '../fakes/fake-a2a.ts';
 import { FakeTargets, type TargetFault } from '../fakes/fake-targets.ts';
 import { HOOKS_HOST } from '../fakes/http-through-fetch.ts';
 import type { Fault } from './faults.ts';
@@ -24,6 +25,8 @@ interface RequestObserver {
   sent(request: TargetRequest): void;
   /** With the current fields of its incident. */
   handled(request: TargetRequest, fields: Record<string, string> | undefined): void;
+  /** The agent of sessions has started a task. */
+  sessionStarted(request: TargetRequest, task: FakeTask): void;
   /** The target does not accept the request before this time. */
   retryAfter(request: TargetRequest, untilMs: number): void;
 }
@@ -60,11 +63,12 @@ export class SimulatedTargets {
   /** Access whose credential names the invocation. The credential is all that the target gets of the caller. */
   accessFor(by: Invocation): Record<string, Access> {
     this.#callers.set(by.id, by);
-    const { servicenow, github, slack, http } = this.systems.access();
+    const { servicenow, github, slack, http, sessions } = this.systems.access();
     return {
       servicenow: { ...servicenow, credential: { username: by.id, password: 'x' } },
       github: { ...github, credential: { token: by.id } },
       slack: { ...slack, credential: { botToken: by.id } },
+      sessions: { ...sessions, credential: { token: by.id } },
       http: { ...http, credential: { hosts: { [HOOKS_HOST]: { headers: { authorization: `Bearer ${by.id}` } } } } },
     };
   }
@@ -110,6 +114,8 @@ export class SimulatedTargets {
       if (refusal) this.systems.next(`${method} ${url.hostname}`, refusal);
       if (url.pathname.endsWith('/sys_user_group')) this.#renameGroups();
       this.systems.fetch(url, init).then((response) => {
+        const task = response.ok && startsSession(request) ? this.systems.sessions.tasks.at(-1) : undefined;
+        if (task) this.#observer.sessionStarted(request, task);
         if (response.ok)
           this.#observer.handled(request, this.systems.incidents.get(url.pathname.split('/').at(-1) ?? '')?.fields);
         if (fault === 'lost_reply') return;
@@ -145,5 +151,8 @@ function callerIn(headers: unknown): string {
   const [scheme, value = ''] = authorization.split(' ');
   return scheme === 'Basic' ? (Buffer.from(value, 'base64').toString().split(':')[0] ?? '') : value;
 }
+
+const startsSession = ({ url, body }: TargetRequest): boolean =>
+  url.hostname === 'sessions' && body?.method === 'SendMessage';
 
 const bodyOf = (sent: unknown) => (typeof sent === 'string' ? JSON.parse(sent) : undefined);

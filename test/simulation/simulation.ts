@@ -1,6 +1,8 @@
 import type { DigestRequest } from '../../lambdas/approval/digest/post-digest.ts';
+import type { FlagName, FlagValues } from '../../lambdas/run/flags.ts';
 import type { Run } from '../../lambdas/run/run.ts';
 import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
+import type { Workflow } from '../../lambdas/workflow/workflow.ts';
 import { CountingIds } from '../fakes/counting-ids.ts';
 import { STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
 import { sendHttpThroughFetch } from '../fakes/http-through-fetch.ts';
@@ -18,14 +20,14 @@ import { EndedRunOperators } from './ended-run-operators.ts';
 import { EventLog } from './event-log.ts';
 import type { Fault } from './faults.ts';
 import { FaultyCalls } from './faulty-calls.ts';
-import { Functions, type SealMessage } from './functions.ts';
+import { Functions, type NoticeRequest, type SealMessage } from './functions.ts';
 import { IncidentEditors, NEW_INCIDENT } from './incident-editors.ts';
 import { checkAcceptedRuns } from './invariants/accepted-runs.ts';
 import { checkFinalState } from './invariants/final-state.ts';
 import { Observer } from './observer.ts';
 import { Operators } from './operators.ts';
 import type { SharedServices } from './ports.ts';
-import { type Published, publishDefinitions } from './publish-definitions.ts';
+import { NOTICES_CHANNEL, type Published, publishDefinitions } from './publish-definitions.ts';
 import { PLANNED_INCIDENT, RunRequesters } from './run-requesters.ts';
 import type { Scenario } from './scenario.ts';
 import { SeededRandom } from './seeded-random.ts';
@@ -33,9 +35,11 @@ import { Senders } from './senders.ts';
 import { type AgentBehavior, SimulatedAgents } from './simulated-agents.ts';
 import { SimulatedPolicy } from './simulated-policy.ts';
 import { SimulatedQueue } from './simulated-queue.ts';
+import { SimulatedSessions } from './simulated-sessions.ts';
 import { SimulatedTargets } from './simulated-targets.ts';
 import type { Situation } from './situations.ts';
 import { StaleIndexReads } from './stale-index-reads.ts';
+import { THREAD_CHANNEL, type ThreadBehavior, ThreadWriters } from './thread-writers.ts';
 import { VirtualTime } from './virtual-time.ts';
 
 const SWEEPS_EVERY_MS = 60_000;
@@ -85,6 +89,7 @@ export class Simulation {
   readonly #bulkOperators: BulkOperators;
   readonly #policy: SimulatedPolicy;
   readonly #agents: SimulatedAgents | undefined;
+  readonly #threadWriters: ThreadWriters | undefined;
   readonly #definitions: MemoryDefinitions;
   #violation: Violation | undefined;
   #events = 0;
@@ -104,7 +109,7 @@ export class Simulation {
     this.#policy = new SimulatedPolicy(this.time, definitions);
     this.observer = new Observer((invariant, what) => this.violate(invariant, what), this.store, {
       settings: () => settings,
-      workflow: (run) => this.published.workflow(run),
+      workflow: (run) => this.#workflowOf(run),
       clocksAreClose: scenario.clocksAreClose,
       noCommands:
         scenario.commands === 0 &&
@@ -116,9 +121,11 @@ export class Simulation {
       isOutdated: (run) => this.published.isOutdated(run),
       policy: this.#policy,
       onApprovalRequested: (approval) => this.#approvers.requested(approval),
+      onSession: (tenant, task) => sessions?.start(tenant, task),
       onChange: (run) => {
         if (scenario.changesEndedRuns) this.#endedRunOperators.ended(run);
         if (scenario.repeats) this.#runRequesters.ended(run);
+        this.#threadWriters?.changed(run);
         if (plan.over) return;
         const { tenant, runId, status } = run;
         // People send commands most often after a step has failed.
@@ -132,6 +139,16 @@ export class Simulation {
     const faultyCalls = new FaultyCalls(this.time, this.#random, scenario, (line) => this.eventLog.add(line));
     const agents = scenario.agents && this.#agentsFor(scenario.agents, faultyCalls);
     this.#agents = agents;
+    const sessions =
+      scenario.sessions &&
+      new SimulatedSessions(
+        {
+          ...{ time: this.time, faultyCalls, invariants: this.observer.sessions },
+          random: new SeededRandom(seed * 41 + 19),
+          functions: () => this.#functions,
+        },
+        scenario.sessions,
+      );
     this.targets = new SimulatedTargets(this.time, faultyCalls, this.observer, scenario.targetDelayMs);
     const steps = new SimulatedQueue<StepMessage>(this.time, this.#random, workers, (message, ended) => {
       if (this.#outageEndsMs() === 0) this.#functions.processRun(message, ended);
@@ -145,6 +162,9 @@ export class Simulation {
     );
     const digestRequests = new SimulatedQueue<DigestRequest>(this.time, this.#random, 2, (request, ended) =>
       this.#functions.postDigest(request, ended),
+    );
+    const notices = new SimulatedQueue<NoticeRequest>(this.time, this.#random, 2, (request, ended) =>
+      this.#functions.notify(request, ended),
     );
     this.machine = new ApprovalMachine(
       this.time,
@@ -180,6 +200,8 @@ export class Simulation {
           else if (entry.kind === 'seal_addendum') seals.send({ entryId, tenant, runId, seq: entry.seq }, 0, fault);
           else if (entry.kind === 'store_output') seals.send({ entryId, tenant, runId, isOutput: true }, 0, fault);
           else if (entry.kind === 'start_approval') this.machine.start(entry);
+          else if (entry.kind === 'notify_run_end') notices.send({ entryId, tenant, runId }, 0, fault);
+          else if (entry.kind === 'post_progress') notices.send({ entryId, tenant, runId, seq: entry.seq }, 0, fault);
           else if (entry.kind === 'follow_approval')
             decisions.send({ entryId, tenant, runId, approvalId: entry.approvalId }, 0, fault);
           else if (entry.kind === 'list_overdue' || entry.kind === 'repeat_digest') {
@@ -191,6 +213,7 @@ export class Simulation {
       observer: this.observer,
     };
     this.#functions = new Functions(shared, this.observer, this.#random, { ...scenario, machines: workers + 2 });
+    this.#threadWriters = scenario.threads && this.#threadWritersFor(scenario.threads);
     this.senders = new Senders(this.time, this.#random, this.#functions);
     this.#operators = new Operators(this.time, this.#random, this.#functions, this.store);
     this.#endedRunOperators = new EndedRunOperators(this.time, seed, this.#functions, this.store);
@@ -213,6 +236,12 @@ export class Simulation {
     return this.#scenario.plan.injected.size > 0 || this.#scenario.outage !== undefined;
   }
 
+  /** A run that undoes an action has the one step of the action, too. */
+  #workflowOf(run: Run): Workflow | undefined {
+    const undone = this.store.inside.run(run.tenant, run.rollbackOf?.runId ?? '');
+    return undone?.request?.action ? undefined : this.published.workflow(run);
+  }
+
   #agentsFor(behavior: AgentBehavior, faultyCalls: FaultyCalls): SimulatedAgents {
     const { time, store, observer } = this;
     return new SimulatedAgents(
@@ -224,6 +253,11 @@ export class Simulation {
       },
       behavior,
     );
+  }
+
+  #threadWritersFor(behavior: ThreadBehavior): ThreadWriters {
+    const ports = { time: this.time, functions: () => this.#functions, invariants: this.observer.notices };
+    return new ThreadWriters(ports, this.#scenario.seed, behavior);
   }
 
   violate(invariant: string, what: string): void {
@@ -291,6 +325,7 @@ export class Simulation {
     const { channels, issueLabels } = this.targets.systems;
     channels.set('C012345', []);
     channels.set('#approvals', []);
+    for (const name of this.#threadWriters ? [THREAD_CHANNEL, NOTICES_CHANNEL] : []) channels.set(name, []);
     issueLabels.set('octo-org/payments#7', ['bug']);
     for (let each = 0; each < deliveries; each += 1) {
       this.time.after(each === 0 ? 0 : this.#random.between(0, faultsForMs / 2), () => {
@@ -310,22 +345,28 @@ export class Simulation {
       for (const tenant of tenants) this.time.after(script.afterMs, () => this.#bulkOperators.preview(tenant, script));
     }
     this.#agents?.start(tenants);
+    this.#threadWriters?.start(tenants);
     this.#scheduleBackout();
     this.#scheduleSchedule();
     if (repeats) this.#schedulePlan();
     if (deploys) this.time.after(this.#random.between(100, faultsForMs), () => this.published.deploy());
   }
 
-  /** Agents are switched off for a while. */
+  /** Agents or writes are switched off for a while. */
   #scheduleBackout(): void {
-    const { agentsOff, tenants, settings } = this.#scenario;
-    if (!agentsOff) return;
-    const turn = (isOn: boolean) => () => {
-      const features = { 'worker_orchestration.enabled': isOn };
-      for (const tenant of tenants) this.#definitions.saveSettings(tenant, { ...settings, features });
+    const { agentsOff, writesOff = [], tenants, settings } = this.#scenario;
+    const features: FlagValues = {};
+    const turn = (flag: FlagName, isOn: boolean) => () => {
+      features[flag] = isOn;
+      this.eventLog.add(`${flag} is ${isOn ? 'on' : 'off'}`);
+      for (const tenant of tenants) this.#definitions.saveSettings(tenant, { ...settings, features: { ...features } });
     };
-    this.time.after(agentsOff.fromMs, turn(false));
-    this.time.after(agentsOff.toMs, turn(true));
+    const switchOff = (flag: FlagName, { fromMs, toMs }: { fromMs: number; toMs: number }) => {
+      this.time.after(fromMs, turn(flag, false));
+      this.time.after(toMs, turn(flag, true));
+    };
+    if (agentsOff) switchOff('worker_orchestration.enabled', agentsOff);
+    for (const off of writesOff) switchOff('writes.enabled', off);
   }
 
   #schedulePlan(): void {

@@ -1,5 +1,7 @@
 /** The situations that faults must cause. If one never occurred, the simulation has proved nothing about it. */
 export const SITUATIONS = [
+  'a step waits because writes are off',
+  'a claimed write is held right before its request',
   'a lease is taken over',
   "a stale worker's commit is refused",
   'a renewal of a lost lease is refused',
@@ -50,6 +52,11 @@ export const SITUATIONS = [
   'a digest is repeated',
   'an invocation searches for the digest of another',
   'another invocation has changed the digests first',
+  'another invocation has changed the notice first',
+  'an invocation searches for the notice of another',
+  'a message in Slack starts a run',
+  'a message in Slack starts no second run',
+  'a message in Slack wakes a run',
   'an ended run is resolved',
   'an ended run is rolled back',
   'an ended run is rerun',
@@ -74,6 +81,15 @@ export const SITUATIONS = [
   'a result is reported twice',
   'a restarted agent reports that a result is unknown',
   'two processes use one identity',
+  'a session starts',
+  'a session proposes an action',
+  'an action of a session is refused',
+  'a session completes',
+  'a completion is repeated',
+  'a completion is refused',
+  'a session is lost',
+  'a session times out',
+  'a session is ended',
 ] as const;
 /** Too rare to be required of random simulations; faults.test.ts and crash points in chaos.test.ts cause them. */
 export const RARE: readonly Situation[] = [
@@ -83,6 +99,9 @@ export const RARE: readonly Situation[] = [
   'people approve that a write is sent again',
   'an invocation searches for the digest of another',
   'another invocation has changed the digests first',
+  'another invocation has changed the notice first',
+  'an invocation searches for the notice of another',
+  'a message in Slack starts no second run',
   'a late result is recorded',
   'a restarted agent reports that a result is unknown',
 ];

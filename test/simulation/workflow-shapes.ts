@@ -27,6 +27,10 @@ const COMMAND = (id: string, options = '', more = '', environment = 'staging') =
   `  - {id: ${id}, tool: agent.command, with: {command: ${ALLOWED_COMMAND}, args: [restart, ${SYS_ID}], environment: ${environment}${options}}${more}}`;
 const UNDO = `, rollback: {command: ${ALLOWED_COMMAND}, args: [stop, ${SYS_ID}]}`;
 
+/** A session that may comment on one issue, twice at most. */
+const SESSION = (id: string, more = '', timeoutSeconds = 900) =>
+  `  - {id: ${id}, tool: agent.session, with: {configuration: bot, prompt: look, timeoutSeconds: ${timeoutSeconds}, maxActions: 2, actions: [{tool: github.comment.create, with: {owner: octo-org, repo: payments, number: 7}}]}${more}}`;
+
 /** One workflow for each kind of run. A run of each is tried at every crash point. */
 const TEXTS: Record<string, string[]> = {
   'sequential-steps': [
@@ -76,6 +80,12 @@ const TEXTS: Record<string, string[]> = {
     NOTE('before', 'asking'),
     '  - {id: answer, tool: wait.external, with: {event: go, timeoutSeconds: 400}}',
     POST('post', 'answered {% trigger.sysId %}'),
+  ],
+  'talks-in-a-thread': [
+    'steps:',
+    '  - {id: ask, tool: wait.external, with: {event: slack.message, timeoutSeconds: 400}}',
+    POST('post', 'talked about {% trigger.text %}'),
+    '  - {id: confirm, tool: wait.external, with: {event: slack.message, timeoutSeconds: 400}}',
   ],
   'signal-then-approval': [
     'steps:',
@@ -281,6 +291,27 @@ const TEXTS: Record<string, string[]> = {
     NOTE('before', 'removing'),
     `  - {id: remove, tool: agent.command, with: {command: /usr/bin/rm, args: ["-rf", /], environment: staging}}`,
   ],
+  'session-completes': [
+    'steps:',
+    NOTE('before', 'asking'),
+    SESSION('ask'),
+    '  - {id: after, tool: servicenow.incident.add_work_note, with: {sysId: "{% trigger.sysId %}", note: "it said {% steps.ask.output.summary %}"}}',
+  ],
+  'session-approved': ['steps:', SESSION('ask', ', risk: high'), NOTE('after', 'answered')],
+  'session-lost': [
+    'onFailure: rollback',
+    'steps:',
+    UPDATE('take', 'state: "2"'),
+    SESSION('ask'),
+    NOTE('after', 'never'),
+  ],
+  'session-parallel': [
+    'steps:',
+    SESSION('one', ', needs: []', 120),
+    SESSION('two', ', needs: []'),
+    NOTE('beside', 'side', ', needs: []'),
+    UPDATE('close', 'state: "6"', ', needs: [one, two, beside]'),
+  ],
   'refuses-drift': [
     'onDrift: refuse',
     'onFailure: rollback',
@@ -312,6 +343,9 @@ export type ShapeName = string;
 export const SHAPE_NAMES: readonly ShapeName[] = Object.keys(TEXTS);
 /** Shapes with commands, which need agents. */
 export const AGENT_SHAPES: readonly ShapeName[] = SHAPE_NAMES.filter((name) => name.startsWith('agent-'));
+
+/** Shapes with sessions, which need an agent that speaks A2A. */
+export const SESSION_SHAPES: readonly ShapeName[] = SHAPE_NAMES.filter((name) => name.startsWith('session-'));
 
 const parsed = new Map<ShapeName, Workflow>();
 

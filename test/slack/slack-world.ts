@@ -8,12 +8,14 @@ import type { Approval } from '../../lambdas/run/approval.ts';
 import { SlackCards } from '../../lambdas/slack/card/slack-cards.ts';
 import { handleCommand } from '../../lambdas/slack/handle-command.ts';
 import { handleInteraction } from '../../lambdas/slack/handle-interaction.ts';
+import { SlackNotices } from '../../lambdas/slack/notice/slack-notices.ts';
 import { TeamTenants } from '../../lambdas/slack/request/team-tenants.ts';
 import { MemoryConnections } from '../fakes/memory-connections.ts';
 import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
 import { MemoryLog } from '../fakes/memory-log.ts';
 import { MemorySigningSecrets } from '../fakes/memory-signing-secrets.ts';
 import { listen, openWorld, SIGNING_SECRET, stop, type VendorJson } from '../local/simulators/world.ts';
+import { Workshop } from '../worker/workshop.ts';
 import { PEOPLE } from './approvals.ts';
 
 export const ANA = 'U100ANA';
@@ -43,20 +45,24 @@ export async function openSlackWorld() {
   const slack = { ...access('slack'), credential: { botToken: 'xoxb-local' } };
   const pagerduty = { ...access('pagerduty'), credential: { routingKey: PAGER_KEY } };
   const pending = { next: undefined as string | undefined, asked: [] as (string | undefined)[] };
+  const shop = new Workshop();
   const ports = {
+    ...shop.worker,
+    notices: shop.runs.notices,
+    messages: new SlackNotices({ connections: shop.worker.connections, definitions, log, consoleUrl: undefined }),
     clock,
     log,
     definitions,
     teams: new TeamTenants(['acme', 'globex'], definitions, clock.now),
     secrets: new MemorySigningSecrets({ acme: { slack: SIGNING_SECRET }, globex: { slack: 'globex-signing-secret' } }),
     connections: new MemoryConnections({ acme: { slack, pagerduty }, globex: { slack } }),
-    runs: {
+    runs: Object.assign(Object.create(shop.runs) as typeof shop.runs, {
       approval: async (tenant: string, _runId: string, approvalId: string) => approvals.get(`${tenant}/${approvalId}`),
       pendingApprovals: async (_tenant: string, { limit, after }: { limit: number; after?: string }) => {
         pending.asked.push(after);
         return { items: [...approvals.values()].slice(0, limit), ...(pending.next && { next: pending.next }) };
       },
-    },
+    }),
     decide: async (deciding: Deciding): Promise<Decided> => {
       decisions.push(deciding);
       return world.decides(deciding);

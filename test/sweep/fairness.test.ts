@@ -4,12 +4,13 @@ import { newOutboxEntry } from '../../lambdas/outbox/outbox.ts';
 import { DynamoRunStore } from '../../lambdas/run/dynamo/dynamo-run-store.ts';
 import { later } from '../../lambdas/run/lease.ts';
 import type { ActiveRun } from '../../lambdas/run/run.ts';
-import type { RunStore } from '../../lambdas/run/run-store.ts';
+import { DUE_TIME_STEP_MS, type RunStore } from '../../lambdas/run/run-store.ts';
 import { SENT_TOGETHER_MAX } from '../../lambdas/run-changes/step-queue.ts';
 import { sweep } from '../../lambdas/sweep/sweep.ts';
 import { ChangeDraft } from '../contracts/change-draft.ts';
 import { openRunTable } from '../contracts/run-table.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
+import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
 import { MemoryLog } from '../fakes/memory-log.ts';
 import { MemoryOutbox } from '../fakes/memory-outbox.ts';
 import { MemoryRunStore } from '../fakes/memory-run-store.ts';
@@ -86,6 +87,8 @@ class Sweeping {
       outbox,
       clock,
       log,
+      tenants: [],
+      definitions: new MemoryDefinitions(),
       hasTimeToRead: () => true,
       hasTimeToSend,
       fireSchedule: async () => {},
@@ -112,7 +115,7 @@ const Tenants = fc.dictionary(
   fc.record({
     runs: fc.oneof(fc.integer({ min: 0, max: 8 }), fc.integer({ min: 0, max: 90 })),
     entries: fc.integer({ min: 0, max: 6 }),
-    dueSinceMs: fc.integer({ min: 0, max: 3_600_000 }),
+    dueSinceMs: fc.integer({ min: DUE_TIME_STEP_MS, max: 3_600_000 }),
   }),
   { minKeys: 1 },
 );
@@ -166,7 +169,7 @@ describe.each([
     const sweeping = new Sweeping(await open());
     await sweeping.fill({
       capped: { runs: 2_400, entries: 0, dueSinceMs: 3_600_000 },
-      other: { runs: 40, entries: 10, dueSinceMs: 0 },
+      other: { runs: 40, entries: 10, dueSinceMs: DUE_TIME_STEP_MS },
     });
     await sweeping.sweep(10);
     expect(sweeping.sent()).toEqual(

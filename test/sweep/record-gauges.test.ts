@@ -20,11 +20,12 @@ async function recorded(oldestDueAt?: string, unreadShards?: number, metrics = n
     recordSweep: store.recordSweep.bind(store),
   };
   const live = { openConnections: async () => 2 };
-  const tenants: Swept['tenants'] = oldestDueAt === undefined ? {} : { acme: { due: 2, oldestDueAt } };
+  const acme = oldestDueAt === undefined ? { due: 0 } : { due: 2, oldestDueAt };
+  const tenants: Swept['tenants'] = { acme, globex: { due: 0 } };
   const ports = { runs, live, agents: store.agents, tenants: Object.keys(PENDING), metrics, clock };
   await recordGauges(ports, { oldestDueAt, unreadShards, tenants });
   expect([await store.lastSweep('acme'), await store.lastSweep('globex')]).toEqual([
-    { at: '2026-03-01T10:01:00.000Z', due: 0, ...tenants.acme },
+    { at: '2026-03-01T10:01:00.000Z', ...acme },
     { at: '2026-03-01T10:01:00.000Z', due: 0 },
   ]);
   return metrics.metrics.map(({ name, unit, max }) => [name, unit, max]);

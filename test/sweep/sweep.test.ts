@@ -6,6 +6,7 @@ import type { RunStore } from '../../lambdas/run/run-store.ts';
 import { runResendDelayMs, type Sweeper, sweep } from '../../lambdas/sweep/sweep.ts';
 import { ChangeDraft } from '../contracts/change-draft.ts';
 import { FakeClock, STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
+import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
 import { MemoryLog } from '../fakes/memory-log.ts';
 import { MemoryOutbox } from '../fakes/memory-outbox.ts';
 import { MemoryRunStore } from '../fakes/memory-run-store.ts';
@@ -21,11 +22,13 @@ let log: MemoryLog;
 let runs: MemoryRunStore;
 let queue: MemoryStepQueue;
 let outbox: MemoryOutbox;
+let definitions: MemoryDefinitions;
 beforeEach(() => {
   passage = undisturbed;
   clock = new FakeClock();
   log = new MemoryLog();
   runs = new MemoryRunStore();
+  definitions = new MemoryDefinitions();
   queue = new MemoryStepQueue(clock, (name, run) => passage(name, run));
   outbox = new MemoryOutbox((name, run) => passage(name, run));
 });
@@ -38,10 +41,13 @@ const swept = (differing: Partial<Sweeper['runs']> = {}, time: Partial<Sweeper> 
       postponeRun: runs.postponeRun.bind(runs),
       bumpOutbox: runs.bumpOutbox.bind(runs),
       failOutbox: runs.failOutbox.bind(runs),
+      lastSweep: runs.lastSweep.bind(runs),
       ...differing,
     },
     queue,
     outbox,
+    tenants: ['acme'],
+    definitions,
     fireSchedule: async () => {},
     clock,
     log,
@@ -73,7 +79,7 @@ async function withOutboxEntry(runId = 'run_00000001') {
 
 describe('the sweeper', () => {
   it('returns the due time of the item that has been due longest, and none if nothing is due', async () => {
-    expect(await swept()).toEqual({ ...NOTHING, tenants: {} });
+    expect(await swept()).toEqual({ ...NOTHING, tenants: { acme: { due: 0 } } });
     await queued(1);
     clock.advance(600_000);
     await runs.ingest(accepted({ tenant: 'globex', runId: 'run_0000000f' }).ingest);
@@ -209,6 +215,25 @@ describe('the sweeper', () => {
     expect(outbox.receiveFollows()).toEqual([{ entryId: entry.id, ...approval }]);
   });
 
+  it('6.7 stuck outbox entries first: what was due longest is recovered before newly due work, even if time is short', async () => {
+    const stuck = await withOutboxEntry('run_000000ff');
+    for (let attempts = 0; attempts < 6; attempts += 1) {
+      clock.advance(resendDelayMs(attempts));
+      await swept();
+      outbox.receiveSeals();
+    }
+    clock.advance(60 * 60_000);
+    const at = new Date(clock.now()).toISOString();
+    for (let index = 0; index < 40; index += 1) {
+      await runs.ingest(accepted({ runId: `run_${index.toString(16).padStart(8, '0')}`, at }).ingest);
+    }
+    clock.advance(60_000);
+    let batches = 0;
+    const oneBatch = { hasTimeToSend: () => ++batches === 1 };
+    expect(await counts({}, oneBatch)).toEqual({ ...NOTHING, outboxEntries: 1, runs: 9, left: 31 });
+    expect(outbox.receiveSeals()).toMatchObject([{ entryId: stuck.id }]);
+  });
+
   it('two concurrent sweeps send an outbox entry once', async () => {
     await withOutboxEntry();
     clock.advance(30_000);
@@ -279,7 +304,7 @@ describe('the sweeper', () => {
     const entry = await withOutboxEntry();
     await runs.failOutbox(entry, { at: STORY_BEGINS_AT, reason: 'unknown kind' });
     clock.advance(400 * 86_400_000);
-    expect(await swept()).toEqual({ ...NOTHING, tenants: {} });
+    expect(await swept()).toEqual({ ...NOTHING, tenants: { acme: { due: 0 } } });
     const [stuck] = await runs.stuckOutbox('acme', 10);
     expect(stuck).toMatchObject({ id: entry.id, failed: { reason: 'unknown kind' } });
     await runs.redriveOutbox(stuck as OutboxEntry, new Date(clock.now()).toISOString());

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { AGENT_STATES } from '../../lambdas/agents/agent-terms.ts';
 import { ASSIGNMENT_STATUSES } from '../../lambdas/agents/assignment.ts';
-import { AGENT_STATES } from '../../lambdas/agents/protocol.ts';
 import { toolNames } from '../../lambdas/connectors/registry.ts';
 import {
   connectorDimension,
@@ -58,6 +58,26 @@ function collected(...measurements: Measurement[]) {
 }
 
 describe('recorded metrics', () => {
+  it('are not dropped by Lambda, which takes a line without level and time for INFO', () => {
+    for (const level of ['WARN', 'ERROR'] as const) {
+      const telemetry = new MemoryTelemetry(new FakeClock('2026-03-01T10:00:00.000Z'), { level });
+      telemetry.record(counted(METRICS.tracesDropped, { status: 'refused' }));
+      telemetry.note({
+        level: 'INFO',
+        fields: { event_type: 'x' },
+        measurements: [counted(METRICS.profileViolations, {})],
+      });
+      telemetry.note({ level: 'ERROR', fields: { event_type: 'y' }, measurements: [] });
+      const timestamp = '2026-03-01T10:00:00.000Z';
+      expect(telemetry.lines).toMatchObject([
+        { level, timestamp, _aws: {} },
+        { level, timestamp, _aws: {} },
+        { level: 'ERROR', timestamp, event_type: 'y' },
+      ]);
+      expect(telemetry.lines[1]).not.toHaveProperty('event_type');
+    }
+  });
+
   it('share a line unless their dimensions contradict each other', () => {
     const { lines, totals } = collected(
       counted(METRICS.runTransitions, { status: 'running' }),

@@ -71,7 +71,7 @@ describe('a change of a run’s status says who caused it:', () => {
     const other = await shop.begin(ASSIGN().replace('name: assign', 'name: other').replace('network', 'database'));
     shop.disturb((name, run) => (name === 'PATCH servicenow' ? die() : run()));
     void shop.work(other);
-    await vi.waitFor(async () => expect((await shop.now(other)).run.status).toBe('running'));
+    await expect.poll(async () => (await shop.now(other)).run.status).toBe('running');
     shop.disturb((_name, run) => run());
     await shop.say(approval, 'ana');
     expect((await shop.now(message)).run.status).toBe('waiting_approval');

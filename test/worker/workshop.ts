@@ -171,9 +171,13 @@ export class Workshop {
     const ids = { next: (prefix: string) => `${prefix}_5c${this.worker.ids.next('').slice(1)}` };
     const firer = { ...this.worker, ids, definitions: this.definitions, schedules: this.runs.schedules };
     const fire = (due: Parameters<typeof fireSchedule>[1]) => fireSchedule(firer, due);
-    return survived(() =>
-      sweep({ ...this.worker, fireSchedule: fire, hasTimeToRead: () => true, hasTimeToSend: () => true }),
-    );
+    const hasTime = { hasTimeToRead: () => true, hasTimeToSend: () => true };
+    return survived(async () => {
+      const { tenants } = await sweep({ ...this.worker, tenants: ['acme'], fireSchedule: fire, ...hasTime });
+      for (const [tenant, swept] of Object.entries(tenants)) {
+        await this.runs.recordSweep(tenant, { at: isoNow(this.clock), ...swept });
+      }
+    });
   }
 
   async #workThroughMessages(): Promise<void> {

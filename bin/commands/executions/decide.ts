@@ -59,11 +59,9 @@ async function decide(call: Call, approved: boolean): Promise<ExitCode> {
 
 /** The approval of the step that is named, or of the only one that waits. */
 function waiting(call: Call, { session_id, approvals }: Execution): Execution['approvals'][number] {
-  const step = call.option('step');
-  if (step !== undefined && !/^[1-9]\d{0,8}$/.test(step))
-    throw new UsageError(`--step must be a number, not "${step}"`);
+  const step = call.numberOption('step');
   const open = approvals.filter(({ state }) => state === 'pending' || state === 'notified');
-  const [found, ...others] = open.filter(({ step_number }) => step === undefined || step_number === Number(step));
+  const [found, ...others] = open.filter(({ step_number }) => step === undefined || step_number === step);
   if (!found)
     throw new Failure(EXIT.failed, `${step === undefined ? 'no step' : `step ${step}`} of ${session_id} waits`);
   if (others.length === 0) return found;

@@ -1,5 +1,5 @@
 import type { ResponseFrom } from '../../../client/api-client.ts';
-import { SESSION_STATE } from '../../../lambdas/run/session-state.ts';
+import { EXECUTION_STATE } from '../../../lambdas/run/execution-state.ts';
 import { VALIDATION_MODES } from '../../../lambdas/run/validation-mode.ts';
 import { table } from '../../terminal/table.ts';
 import { printable } from '../../terminal/terminal.ts';
@@ -108,7 +108,7 @@ function oneOf<Name extends string>(call: Call, option: string, names: readonly 
 type Run = ResponseFrom<'GET /api/v1/runs'>['runs'][number];
 
 const asExecution = ({ runId, status, subject, workflow, createdAt, completedAt, error }: Run) => ({
-  ...{ session_id: runId, state: SESSION_STATE[status], ticket_id: subject },
+  ...{ session_id: runId, state: EXECUTION_STATE[status], ticket_id: subject },
   runbook_id: `${workflow.name}@${workflow.version}`,
   ...{ created_at: createdAt, completed_at: completedAt, error },
 });
@@ -156,7 +156,7 @@ async function events(call: Call): Promise<ExitCode> {
     const query = { since, ...(limit !== undefined && { limit: Number(limit) }) };
     return api.call('GET /api/v1/executions/{id}/events', { params, query });
   };
-  let page = await read(numberOf(call, 'since') ?? 0);
+  let page = await read(call.numberOption('since') ?? 0);
   const found = [...page.events];
   while (call.isSet('all') && page.more) {
     page = await read(page.next);
@@ -174,7 +174,7 @@ async function events(call: Call): Promise<ExitCode> {
 
 async function rollBack(call: Call): Promise<ExitCode> {
   const api = call.api();
-  const [step, reason] = [numberOf(call, 'step'), call.option('reason')];
+  const [step, reason] = [call.numberOption('step'), call.option('reason')];
   const body = { ...(step !== undefined && { step_number: step }), ...(reason !== undefined && { reason }) };
   const id = await findRunId(api, call.arg(0));
   const rolledBack = await api.call('POST /api/v1/executions/{id}/rollback', { params: { id }, body });
@@ -185,11 +185,4 @@ async function rollBack(call: Call): Promise<ExitCode> {
     call.terminal.note(`follow it with npx countersign runs watch ${(by ?? id).slice(0, 12)}`);
   }
   return EXIT.ok;
-}
-
-/** A whole number of an option. */
-function numberOf(call: Call, option: string): number | undefined {
-  const given = call.option(option);
-  if (given === undefined || /^\d{1,9}$/.test(given)) return given === undefined ? undefined : Number(given);
-  throw new UsageError(`--${option} must be a number, not "${given}"`);
 }

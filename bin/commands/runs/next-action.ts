@@ -8,8 +8,14 @@ export function nextAction(run: RunDetail, shownId: string): string | undefined 
       return `decide: ${command(`approvals show ${shownId}`)}, then approvals approve or reject`;
     case 'paused':
       return `continue: ${command(`runs resume ${shownId}`)}`;
-    case 'failed_retryable':
+    case 'failed_retryable': {
+      const held = run.steps.find((step) => step.status === 'failed_retryable' && step.flag !== undefined);
+      const flag = held?.status === 'failed_retryable' ? held.flag : undefined;
+      if (flag !== undefined) {
+        return `it waits until ${flag} is on, and then continues by itself: ${command(`settings set features.${flag}=true`)}`;
+      }
       return `it tries again by itself; at once: ${command(`runs retry ${shownId}`)}`;
+    }
     case 'needs_human':
     case 'failed_terminal':
     case 'timed_out': {

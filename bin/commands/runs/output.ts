@@ -4,7 +4,7 @@ import type { FeedOutput } from '../../../client/live-feed.ts';
 import { type Api, Unavailable } from '../../client/api-client.ts';
 import { printable } from '../../terminal/terminal.ts';
 import type { Call, Command } from '../command.ts';
-import { EXIT } from '../failure.ts';
+import { EXIT, Failure } from '../failure.ts';
 import { findRunId } from './find-run.ts';
 
 const POLL_EVERY_MS = 1_000;
@@ -15,15 +15,16 @@ type OutputPart = ResponseFrom<'GET /api/v1/runs/{id}/steps/{index}/output'>;
 
 export const runsOutput: Command = {
   name: 'runs output',
-  args: ['ID', 'STEP'],
+  args: ['ID', '[STEP]'],
   description: 'print the output of the command of a step',
   details:
-    'STEP is the id of the step or its number, from 0. ID may be a prefix. Secrets are removed from output.\n' +
+    'STEP is the id of the step or its number, from 0; a run with one command needs none. ID may be a prefix. Secrets are removed from output.\n' +
     'With --json, each chunk is one line.',
   options: { follow: { description: 'wait for more until the command has ended' } },
   async run(call) {
     const api = call.api();
-    const output = new CommandOutput(api, await findRunId(api, call.arg(0)), call.arg(1));
+    const runId = await findRunId(api, call.arg(0));
+    const output = new CommandOutput(api, runId, call.arg(1) || (await onlyCommand(api, runId)));
     for (;;) {
       const part = await output.next(call);
       if (part && !part.more && (part.complete || !call.isSet('follow'))) return noteEnd(call, part, output);
@@ -31,6 +32,18 @@ export const runsOutput: Command = {
     }
   },
 };
+
+async function onlyCommand(api: Api, id: string): Promise<string> {
+  const { steps } = await api.call('GET /api/v1/runs/{id}', { params: { id } });
+  const commands = steps.filter(({ tool }) => tool?.startsWith('agent.'));
+  const [first, ...others] = commands;
+  if (first && others.length === 0) return String(first.index);
+  const names = commands.map((step) => step.id).join(', ');
+  throw new Failure(
+    EXIT.usage,
+    names === '' ? 'the run has no command' : `the run has several commands; add one: ${names}`,
+  );
+}
 
 /** Prints the output of the commands of a run, in whole lines, as it arrives. */
 export class PrintedOutput {

@@ -3,10 +3,10 @@ import { requirementText } from '../../../lambdas/run/events/requirement-text.ts
 import { errorText } from '../../../lambdas/run/events/run-events.ts';
 import { compensationText } from '../../../lambdas/run/events/write-events.ts';
 import type { Reversal } from '../../../lambdas/run/receipt.ts';
-import type { RunDetail, ShownReceipt, ShownStep } from '../../client/api-client.ts';
+import type { RunDetail, ShownAction, ShownReceipt, ShownStep } from '../../client/api-client.ts';
 import { Page } from '../../terminal/page.ts';
 import type { Cell } from '../../terminal/table.ts';
-import type { Terminal } from '../../terminal/terminal.ts';
+import type { Terminal, Tone } from '../../terminal/terminal.ts';
 import { ago, clockNear, clockTime, dateAndClock, dateAndTime, duration } from '../../terminal/times.ts';
 import { approvalCell, voteText } from '../approvals/approval-text.ts';
 import { eventText, eventTone } from './event-text.ts';
@@ -16,12 +16,13 @@ import { statusCell } from './run-status.ts';
 import { cutValue, printInputs, printStepValues, printWritten, receiptOf } from './run-values.ts';
 import { eventEntries, stepRows } from './step-rows.ts';
 
-export function printRun(run: RunDetail, terminal: Terminal): void {
+export function printRun(run: RunDetail, terminal: Terminal, actions: readonly ShownAction[] = []): void {
   const page = new Page(terminal);
   const shownId = terminal.isInteractive ? shortRunIds([run.runId])(run.runId) : run.runId;
   printHeader(page, run, shownId);
   printInputs(page, run);
   printSteps(page, run);
+  printActions(page, actions);
   printStepValues(page, run, shownId);
   printApprovals(page, run);
   printReceipts(page, run);
@@ -70,13 +71,15 @@ function printResolution(page: Page, { resolution }: RunDetail): void {
   }
 }
 
-function times({ createdAt, startedAt, completedAt, deadlineAt }: RunDetail): [name: string, when: string][] {
+function times({ createdAt, startedAt, completedAt, deadlineAt, flags }: RunDetail): [name: string, when: string][] {
+  const off = Object.entries(flags ?? {}).flatMap(([flag, on]) => (on ? [] : [flag]));
   const since = (at: string) =>
     `${clockNear(at, createdAt)}, ${duration(Date.parse(at) - Date.parse(createdAt))} later`;
   return [
     ['accepted', `${dateAndTime(createdAt)}, ${ago(createdAt, Date.now())}`],
     ['started', startedAt ? since(startedAt) : 'not yet'],
     completedAt ? ['ended', since(completedAt)] : ['deadline', dateAndTime(deadlineAt)],
+    ...(off.length > 0 ? [['flags', `off at its start: ${off.join(', ')}`] as [string, string]] : []),
   ];
 }
 
@@ -116,6 +119,32 @@ function printSteps(page: Page, run: RunDetail): void {
   for (const step of run.steps) {
     if ('error' in step) page.line(`${step.id}: ${errorText(step.error)}`, 'bad');
   }
+}
+
+/** What the sessions of the run proposed. Each action is a run of its own, with the same id. */
+function printActions(page: Page, actions: readonly ShownAction[]): void {
+  if (actions.length === 0) return;
+  page.heading('ACTIONS OF SESSIONS');
+  const columns = [
+    { title: 'STEP' },
+    { title: 'TOOL', shrink: 'wrap' },
+    { title: 'TARGET', shrink: 'wrap' },
+    { title: 'STATUS' },
+    { title: 'ACTION' },
+  ] as const;
+  const rows = actions.map(({ session, tool, target, status, actionId }): Cell[] => [
+    session?.step ?? '-',
+    tool,
+    target ?? '-',
+    { text: status, ...toneOfAction(status) },
+    page.short(actionId),
+  ]);
+  page.table(columns, rows);
+}
+
+function toneOfAction(status: ShownAction['status']): { tone?: Tone } {
+  if (status === 'succeeded') return { tone: 'good' };
+  return { tone: status === 'pending' || status === 'waiting_approval' ? 'waiting' : 'bad' };
 }
 
 /** The latest verdict. Its reasons are in the commits. */
@@ -205,16 +234,19 @@ function printCommits(page: Page, { head, commits }: RunDetail): void {
   }
 }
 
-function printEvidence(page: Page, { runId, evidence, head, completedAt }: RunDetail): void {
+function printEvidence(page: Page, { runId, evidence, head, completedAt, trace }: RunDetail): void {
   page.heading('EVIDENCE');
   if (evidence) {
     page.field('sealed', `${dateAndTime(evidence.sealedAt)}, ${evidence.sizeBytes} bytes`);
     page.field('bundle', evidence.documentKey);
     page.exactField('sha256', evidence.sha256);
+    for (const { name, key, sha256 } of evidence.artifacts ?? []) page.field(name, `${key}, sha256 ${sha256}`);
   } else {
     page.line(completedAt ? 'the bundle is being sealed' : 'the bundle is sealed when the run ends');
   }
   page.exactField('run', runId);
   page.field('commits', String(head.seq));
   page.exactField('last hash', head.hash);
+  page.exactField('trace', trace.id);
+  if (trace.url !== null) page.exactField('', trace.url);
 }

@@ -1,5 +1,5 @@
 import { didYouMean } from '../../../lambdas/entry/did-you-mean.ts';
-import type { Api, RunDetail } from '../../client/api-client.ts';
+import type { Api, RunDetail, ShownAction } from '../../client/api-client.ts';
 import { Page } from '../../terminal/page.ts';
 import { printable } from '../../terminal/terminal.ts';
 import type { Call, Command } from '../command.ts';
@@ -9,10 +9,13 @@ import { runReference } from './find-run.ts';
 import { statusCell } from './run-status.ts';
 import { printStep } from './run-values.ts';
 
+/** As connectors/session/session.ts names it, which would load all connectors. */
+const SESSION_TOOL = 'agent.session';
+
 export const runsShow: Command = {
   name: 'runs show',
   args: ['ID'],
-  description: 'show a run: steps, values, receipts, evidence',
+  description: 'show a run: steps, actions of sessions, values, receipts, evidence',
   details: 'ID may be the first characters of the id. Long values are cut; see --step.',
   options: { step: { value: 'STEP', description: 'show the values of one step, in full' } },
   async run(call) {
@@ -20,10 +23,11 @@ export const runsShow: Command = {
     const run = await wholeRun(api, runReference(call.arg(0)));
     const step = call.option('step');
     if (step !== undefined) return showStep(call, api, run, step);
-    if (call.json) call.printJson(run);
+    const actions = await actionsOf(api, run);
+    if (call.json) call.printJson({ ...run, ...(actions.length > 0 && { actions }) });
     else {
       const { printRun } = await import('./run-page.ts');
-      printRun(printable(run), call.terminal);
+      printRun(printable(run), call.terminal, printable(actions));
     }
     return EXIT.ok;
   },
@@ -45,6 +49,19 @@ async function showStep(call: Call, api: Api, { runId, steps }: RunDetail, id: s
     printStep(page, step, receipt ?? undefined);
   }
   return EXIT.ok;
+}
+
+/** What the sessions of the run proposed. Runs without a session are not asked for it. */
+async function actionsOf(api: Api, { runId, steps }: RunDetail): Promise<ShownAction[]> {
+  const actions: ShownAction[] = [];
+  if (!steps.some(({ tool }) => tool === SESSION_TOOL)) return actions;
+  for (let cursor: string | null | undefined; cursor !== null; ) {
+    const query = { limit: PAGE_MAX, ...(cursor && { cursor }) };
+    const page = await api.call('GET /api/v1/runs/{id}/actions', { params: { id: runId }, query });
+    actions.push(...page.actions);
+    cursor = page.nextCursor;
+  }
+  return actions;
 }
 
 /** Fetches all pages: a long run has more steps and commits than one response contains. */

@@ -35,11 +35,8 @@ export const runsStart: readonly Command[] = [
       ...GIVEN,
     },
     async run(call) {
-      const version = call.option('workflow-version');
-      if (version !== undefined && !/^[1-9]\d*$/.test(version)) {
-        throw new UsageError(`--workflow-version must be a number, not "${version}"`);
-      }
-      const workflow = { name: call.arg(0), ...(version !== undefined && { version: Number(version) }) };
+      const version = call.numberOption('workflow-version');
+      const workflow = { name: call.arg(0), ...(version !== undefined && { version }) };
       const automation = call.option('automation');
       const body = { workflow, ...(automation !== undefined && { automation }), ...givenBy(call) };
       return printStarted(call, await call.api().create('POST /api/v1/runs', { body, headers: keyOf(call) }));

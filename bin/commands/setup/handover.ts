@@ -1,4 +1,4 @@
-import { SLACK_BOT_SCOPES } from '../../../lambdas/connectors/slack/scopes.ts';
+import { SLACK_BOT_EVENTS, SLACK_BOT_SCOPES } from '../../../lambdas/connectors/slack/scopes.ts';
 
 interface Tenant {
   tenant: string;
@@ -19,18 +19,20 @@ export function slackManifest({ tenant, stage, url }: Tenant) {
     },
     features: {
       bot_user: { display_name: 'countersign', always_online: true },
+      app_home: { messages_tab_enabled: true, messages_tab_read_only_enabled: false },
       slash_commands: [
         {
           command: '/countersign',
           url: `${url}/slack/commands`,
-          description: 'Lists the approvals that wait for a decision',
-          usage_hint: 'pending',
+          description: 'Lists approvals and runs, and starts runs',
+          usage_hint: 'pending | list | status | run AUTOMATION | help',
           should_escape: false,
         },
       ],
     },
     oauth_config: { scopes: { bot: [...SLACK_BOT_SCOPES] } },
     settings: {
+      event_subscriptions: { request_url: `${url}/slack/events`, bot_events: [...SLACK_BOT_EVENTS] },
       interactivity: { is_enabled: true, request_url: `${url}/slack/interactivity` },
       org_deploy_enabled: false,
       socket_mode_enabled: false,
@@ -107,7 +109,8 @@ export function slackText(tenant: Tenant): string {
 1. Open this page, choose the workspace, and create the app. slack-app-manifest.json is the same manifest.
 2. Install it. The bot token (xoxb-…) is the credential { botToken: { env: SLACK_BOT_TOKEN } }.
 3. *Basic Information* shows the signing secret: webhookSecret: { env: SLACK_SIGNING_SECRET }.
-4. Invite the app to the channel for approvals: /invite @countersign
+4. When both are set, let Slack verify the address under *Event Subscriptions*: people can then write to the app.
+5. Invite the app to the channel for approvals: /invite @countersign
 
 ${slackAppUrl(tenant)}
 `;

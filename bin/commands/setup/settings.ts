@@ -1,5 +1,6 @@
 import type { RequestFor, ResponseFrom } from '../../../client/api-client.ts';
 import { didYouMean } from '../../../lambdas/entry/did-you-mean.ts';
+import { FLAG_NAMES } from '../../../lambdas/run/flags.ts';
 import { Page } from '../../terminal/page.ts';
 import { printable } from '../../terminal/terminal.ts';
 import type { Call, Command } from '../command.ts';
@@ -8,11 +9,14 @@ import { EXIT, UsageError } from '../failure.ts';
 type Settings = ResponseFrom<'GET /api/v1/settings'>;
 type SavedSettings = NonNullable<RequestFor<'PUT /api/v1/settings'>['body']>;
 
+/** The settings without what is read only. */
+export const changeable = ({ counterShards: _shards, flags: _inEffect, ...settings }: Settings): SavedSettings =>
+  settings;
+
 const CAPS = ['maxConcurrency', 'maxRunsPerMinute', 'maxWritesPerRun'];
-const AGENTS_FLAG = 'worker_orchestration.enabled';
 const NAMES = [
   ...['approvalsChannel', 'overdueDigestMinutes', ...CAPS.map((cap) => `caps.${cap}`), 'workspaces.NAME'],
-  `features.${AGENTS_FLAG}`,
+  ...FLAG_NAMES.map((flag) => `features.${flag}`),
 ];
 
 export const settings: readonly Command[] = [
@@ -36,7 +40,7 @@ export const settings: readonly Command[] = [
     options: {},
     async run(call) {
       const api = call.api();
-      const { counterShards: _readOnly, ...before } = await api.call('GET /api/v1/settings');
+      const before = changeable(await api.call('GET /api/v1/settings'));
       const body = call.args.reduce<SavedSettings>((changed, assignment) => assigned(changed, assignment), before);
       const saved = await api.call('PUT /api/v1/settings', { body });
       if (call.json) call.printJson(saved);
@@ -55,7 +59,8 @@ function assigned(before: SavedSettings, assignment: string): SavedSettings {
   if (name === '') throw new UsageError(`"${assignment}" is not NAME=VALUE; names: ${NAMES.join(', ')}`);
   if (name === 'approvalsChannel') return { ...before, approvalsChannel: value || undefined };
   if (name === 'overdueDigestMinutes') return { ...before, overdueDigestMinutes: count(name, value) };
-  if (name === `features.${AGENTS_FLAG}`) return { ...before, features: flag(name, value) };
+  const switched = FLAG_NAMES.find((flag) => name === `features.${flag}`);
+  if (switched) return { ...before, features: { ...before.features, [switched]: flag(name, value) } };
   const [group, key = ''] = name.split('.');
   if (group === 'caps' && CAPS.includes(key)) return { ...before, caps: { ...before.caps, [key]: count(name, value) } };
   if (group === 'workspaces' && key !== '') {
@@ -74,14 +79,14 @@ function count(name: string, value: string): number | undefined {
   throw new UsageError(`${name} must be a number from 1 on, not "${value}"`);
 }
 
-function flag(name: string, value: string): SavedSettings['features'] {
+function flag(name: string, value: string): boolean | undefined {
   if (value === '') return undefined;
-  if (value === 'true' || value === 'false') return { [AGENTS_FLAG]: value === 'true' };
+  if (value === 'true' || value === 'false') return value === 'true';
   throw new UsageError(`${name} must be true or false, not "${value}"`);
 }
 
 function show({ terminal }: Call, settings: Settings): void {
-  const { caps, workspaces, counterShards, approvalsChannel, overdueDigestMinutes, features, issuers = [] } = settings;
+  const { caps, workspaces, counterShards, approvalsChannel, overdueDigestMinutes, flags, issuers = [] } = settings;
   const page = new Page(terminal);
   page.field('approvals', approvalsChannel ?? '#approvals (default)');
   page.field(
@@ -91,7 +96,10 @@ function show({ terminal }: Call, settings: Settings): void {
   for (const cap of CAPS) page.field('caps', `${cap}: ${caps[cap as keyof typeof caps] ?? 'no limit'}`);
   const units = Object.entries(workspaces).map(([name, unit]) => `${name}: ${unit}`);
   page.field('workspaces', units.join(', ') || '-');
-  page.field('agents', features?.[AGENTS_FLAG] === false ? 'switched off: no commands are assigned' : 'on');
+  for (const { name, on, source, whenOff } of flags) {
+    const by = source === 'tenant' ? '' : source === 'stage' ? ' (set by the stage)' : ' (default)';
+    page.field('features', `${name}: ${on ? 'on' : `off: ${whenOff}`}${by}`);
+  }
   page.field('shards', `${counterShards} (read only)`);
   if (issuers.length > 0) page.field('issuers', issuers.map(({ name, issuer }) => `${name}: ${issuer}`).join(', '));
 }

@@ -16,6 +16,7 @@ import { printFindings } from './doctor.ts';
 import { githubText, servicenowText, slackManifest, slackText } from './handover.ts';
 import { PrivateFolder } from './private-folder.ts';
 import { MissingSecret, withSecrets } from './secret-values.ts';
+import { changeable } from './settings.ts';
 import type { ConnectionEntry, TenantFile } from './tenant-file.ts';
 
 type ReadTenantFile = TenantFile & { folder: string };
@@ -174,7 +175,7 @@ class TenantSetup {
   async #settings(api: Api): Promise<void> {
     const wanted = this.#file.settings;
     if (!wanted) return;
-    const { counterShards: _readOnly, ...before } = await api.call('GET /api/v1/settings');
+    const before = changeable(await api.call('GET /api/v1/settings'));
     if (isPartOf(wanted, before)) return this.#report('settings', 'unchanged');
     await api.call('PUT /api/v1/settings', { body: { ...before, ...wanted } });
     this.#report('settings', 'saved');

@@ -1,4 +1,4 @@
-import { SYNC_INTERVAL_MS, SYNC_WHILE_RUNNING_MS, SYNC_WITHOUT_SOCKET_MS } from '../../agents/protocol.ts';
+import { SYNC_INTERVAL_MS, SYNC_WHILE_RUNNING_MS, SYNC_WITHOUT_SOCKET_MS } from '../../agents/agent-terms.ts';
 
 /** How often agents sync. They follow what the last response says, so a stage can change it without new agents. */
 export const INTERVALS = {

@@ -1,5 +1,5 @@
+import { PROFILE_NAMES, type ProfileName } from '../../agents/agent-terms.ts';
 import { builtInProfile, PROFILES, type ProfileDefinition } from '../../agents/profiles.ts';
-import { PROFILE_NAMES, type ProfileName } from '../../agents/protocol.ts';
 import { Problem } from '../../entry/http.ts';
 import type { Clock, Ids } from '../../entry/ports.ts';
 import { CHANGES_SEEN_WITHIN_MS } from '../../pipeline/cached-definitions.ts';

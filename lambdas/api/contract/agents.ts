@@ -1,10 +1,9 @@
 import * as z from 'zod';
+import { AGENT_ENVIRONMENTS, AGENT_STATES, PROFILE_NAMES, ProfileName } from '../../agents/agent-terms.ts';
 import { CommandPattern, ProfileDefinition } from '../../agents/profiles.ts';
 import {
   AckRequest,
   AckResponse,
-  AGENT_ENVIRONMENTS,
-  AGENT_STATES,
   CompleteRequest,
   CompleteResponse,
   DrainRequest,
@@ -15,8 +14,6 @@ import {
   HeartbeatResponse,
   OutputRequest,
   OutputResponse,
-  PROFILE_NAMES,
-  ProfileName,
   RegisterRequest,
   RegisterResponse,
 } from '../../agents/protocol.ts';

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { AGENT_ENVIRONMENTS } from '../../agents/protocol.ts';
+import { AGENT_ENVIRONMENTS } from '../../agents/agent-terms.ts';
 import { Configuration as ConfigurationDefinition } from '../../pipeline/configuration.ts';
 import { route } from './route.ts';
 import { PageQuery, page } from './schemas.ts';

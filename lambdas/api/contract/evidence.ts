@@ -2,6 +2,13 @@ import * as z from 'zod';
 import { route } from './route.ts';
 import { FileBytes, runParams, Timestamp } from './schemas.ts';
 
+const Artifact = z.object({
+  name: z.enum(['enrichment', 'completion', 'values']),
+  key: z.string().meta({ description: 'Of the object in the bucket of exports' }),
+  sha256: z.string(),
+  sizeBytes: z.int(),
+});
+
 /** What a run shows of its sealed evidence. */
 export const EvidenceRecord = z.object({
   documentKey: z.string(),
@@ -9,6 +16,9 @@ export const EvidenceRecord = z.object({
   sha256: z.string(),
   sizeBytes: z.int(),
   sealedAt: Timestamp,
+  artifacts: z.array(Artifact).optional().meta({
+    description: 'The stored artifacts with the values of the run; one that could not be stored follows later',
+  }),
 });
 EvidenceRecord.register(z.globalRegistry, { id: 'EvidenceRecord' });
 
@@ -30,6 +40,9 @@ export const evidenceRoutes = {
         sealedAt: Timestamp,
         document: z.string(),
         envelope: z.string(),
+        artifacts: z
+          .array(Artifact.extend({ document: z.string() }))
+          .meta({ description: 'Objects with the values of the run, as long as they are retained' }),
         addenda: z
           .array(
             z.object({
@@ -53,11 +66,12 @@ export const evidenceRoutes = {
     method: 'GET',
     path: '/api/v1/runs/{id}/evidence/{file}',
     right: 'evidence:read',
-    summary: 'Returns the evidence bundle, its signed envelope or its values, byte for byte; supports Range',
+    summary: 'Returns the evidence bundle, its signed envelope or an artifact, byte for byte; supports Range',
     params: runParams.extend({
-      file: z
-        .enum(['bundle.json', 'bundle.dsse.json', 'values.json'])
-        .meta({ description: '`values.json` has the values behind the digests of the bundle' }),
+      file: z.enum(['bundle.json', 'bundle.dsse.json', 'values.json', 'enrichment.json', 'completion.json']).meta({
+        description:
+          '`values.json` has the values behind the digests of the bundle, `enrichment.json` what the run knew at its start, `completion.json` how it ended with the outputs of its steps',
+      }),
     }),
     responses: { 200: FileBytes, 206: FileBytes },
   }),

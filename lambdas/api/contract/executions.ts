@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import { ProfileName } from '../../agents/protocol.ts';
+import { ProfileName } from '../../agents/agent-terms.ts';
 import type { ProposedAction } from '../../policy/policy.ts';
-import { SESSION_STATE } from '../../run/session-state.ts';
+import { EXECUTION_STATE } from '../../run/execution-state.ts';
 import { VALIDATION_MODES } from '../../run/validation-mode.ts';
 import { APPROVAL_TASK_STATE, EXECUTION_EVENTS, STEP_STATE } from '../runs/execution-vocabulary.ts';
 import { route } from './route.ts';
@@ -11,7 +11,7 @@ import { SUBJECT_MAX_CHARACTERS } from './start.ts';
 /** The executions API of source 001, 3.1: runs, with its names. Nothing can be done here that the other routes forbid. */
 const state = <Names extends Record<string, string>>(names: Names) =>
   z.enum(Object.values(names) as Names[keyof Names][]);
-const SessionState = state(SESSION_STATE);
+const SessionState = state(EXECUTION_STATE);
 const StepNumber = z.int().min(1).meta({ description: 'From 1, in the order of the workflow' });
 const ValidationMode = z.enum(VALIDATION_MODES);
 const NOTES_MAX_CHARACTERS = 2000;

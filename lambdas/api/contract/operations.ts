@@ -69,6 +69,8 @@ const PROBLEM_KINDS = [
   'paused',
   'waiting_for_slot',
   'retrying',
+  'writes_off',
+  'agents_off',
 ] as const;
 
 const StatusProblem = z.object({

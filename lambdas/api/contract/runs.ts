@@ -146,6 +146,7 @@ export const Step = z.discriminatedUnion('status', [
     ...preparedOrNot,
     retryAt: Timestamp,
     error: RecordedError,
+    flag: z.string().optional().meta({ description: 'The step waits until this flag is on' }),
     stopped: z.literal(true).optional().meta({ description: 'The run was stopped while the step was performed' }),
   }),
   inStatus('waiting_approval', { approvalId: z.string(), expiresAt: Timestamp, input: input.optional() }),
@@ -291,6 +292,13 @@ export const RunDetail = RunSummary.extend({
     .nullable(),
   inputs: json<Record<string, unknown> | null>('What the run was started with; once it has started, with defaults'),
   deadlineAt: Timestamp,
+  trace: z
+    .object({ id: z.string(), url: z.string().nullable() })
+    .meta({ description: 'The OpenTelemetry trace of the run. `url`: where people see it, if the stage says so' }),
+  flags: z
+    .record(z.string(), z.boolean())
+    .nullable()
+    .meta({ description: 'The flags that change what a run does, as they were when it started' }),
   result: json('The output of the last step, once the run has succeeded'),
   head: z.object({ seq: z.int(), hash: z.string() }),
   steps: z.array(Step),

@@ -2,7 +2,7 @@ import { Problem } from '../../entry/http.ts';
 import { changeLogEnvelopeKey, changeLogKey } from '../../evidence/change-log/change-log.ts';
 import type { ChangeLogRows } from '../../evidence/change-log/close-change-days.ts';
 import type { EvidenceStore, FindingStore } from '../../evidence/evidence-store.ts';
-import { valuesKey } from '../../evidence/export/values.ts';
+import { artifactKey } from '../../evidence/export/artifacts.ts';
 import { isTextHash, textKey } from '../../evidence/texts/named-texts.ts';
 import type { EvidenceRecord, RunStore } from '../../run/run-store.ts';
 import type { Caller } from '../authorizer/caller.ts';
@@ -26,7 +26,7 @@ const routes = { ...evidenceRoutes, ...textRoutes, ...changeFileRoutes };
 export const handleEvidence = router<EvidencePorts, typeof routes>(routes, {
   getChangesFile: sendChanges,
   async getEvidence(ports, { caller, params: { id: runId }, query: { since } }) {
-    const { sha256, sizeBytes, sealedAt } = await recordOf(ports, caller, runId);
+    const { sha256, sizeBytes, sealedAt, artifacts: stored = [] } = await recordOf(ports, caller, runId);
     const found = await ports.runs.addenda(caller.tenant, runId, { after: since, limit: PAGE_MAX + 1 });
     const path = `/api/v1/runs/${runId}/evidence`;
     const files = { document: `${path}/bundle.json`, envelope: `${path}/bundle.dsse.json` };
@@ -37,14 +37,15 @@ export const handleEvidence = router<EvidencePorts, typeof routes>(routes, {
     }));
     const last = found.length > PAGE_MAX ? addenda.at(-1) : undefined;
     const more = last && { moreAddendaSince: last.seq };
-    return { status: 200, body: { runId, sha256, sizeBytes, sealedAt, ...files, addenda, ...more } };
+    const artifacts = stored.map((each) => ({ ...each, document: `${path}/${each.name}.json` }));
+    return { status: 200, body: { runId, sha256, sizeBytes, sealedAt, ...files, artifacts, addenda, ...more } };
   },
   getEvidenceAddendum: sendAddendum,
   async getEvidenceFile(ports, { caller, params: { id: runId, file }, headers }) {
     const record = await recordOf(ports, caller, runId);
-    if (file === 'values.json') return fileResponse(await valuesOf(ports, caller, runId), headers.range);
-    const key = file === 'bundle.json' ? record.documentKey : record.envelopeKey;
-    return fileResponse(await ports.store.get(key), headers.range);
+    if (file === 'bundle.json') return fileResponse(await ports.store.get(record.documentKey), headers.range);
+    if (file === 'bundle.dsse.json') return fileResponse(await ports.store.get(record.envelopeKey), headers.range);
+    return fileResponse(await artifactOf(ports, caller, runId, file), headers.range);
   },
   async getText(ports, { caller, params: { hash }, headers }) {
     const text = isTextHash(hash) ? await ports.store.find(textKey(caller.tenant, hash)) : undefined;
@@ -78,11 +79,17 @@ async function recordOf({ runs }: EvidencePorts, { tenant }: Caller, runId: stri
   throw new Problem(404, 'NOT_FOUND', `there is no evidence of ${runId}; it is sealed when a run has ended`);
 }
 
-async function valuesOf({ artifacts }: EvidencePorts, { tenant }: Caller, runId: string): Promise<Buffer> {
-  const values = await artifacts.find(valuesKey({ tenant, runId }));
-  if (values) return values;
+async function artifactOf(
+  { artifacts }: EvidencePorts,
+  { tenant }: Caller,
+  runId: string,
+  file: 'values.json' | 'enrichment.json' | 'completion.json',
+): Promise<Buffer> {
+  const found = await artifacts.find(artifactKey({ tenant, runId }, file));
+  if (found) return found;
+  const what = file.replace('.json', '');
   const why = 'the stage does not export artifacts, they were deleted, or an earlier release sealed the run';
-  throw new Problem(404, 'NOT_FOUND', `there are no values of ${runId}: ${why}`);
+  throw new Problem(404, 'NOT_FOUND', `there ${what === 'values' ? 'are no' : 'is no'} ${what} of ${runId}: ${why}`);
 }
 
 async function sendAddendum(

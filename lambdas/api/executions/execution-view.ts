@@ -1,7 +1,7 @@
 import type { Approval } from '../../run/approval.ts';
+import { EXECUTION_STATE } from '../../run/execution-state.ts';
 import type { Receipt } from '../../run/receipt.ts';
 import { isTerminal, type Run } from '../../run/run.ts';
-import { SESSION_STATE } from '../../run/session-state.ts';
 import type { ApprovalTask, Execution } from '../contract/executions.ts';
 import type { Step as StepView } from '../contract/runs.ts';
 import { APPROVAL_TASK_STATE, STEP_STATE } from '../runs/execution-vocabulary.ts';
@@ -23,7 +23,7 @@ export function executionView({ run, page, steps, mode, output }: Shown): Execut
   const current = isTerminal(run) ? undefined : steps.find(({ id }) => id === run.currentStep);
   return {
     session_id: run.runId,
-    state: SESSION_STATE[run.status],
+    state: EXECUTION_STATE[run.status],
     ticket_id: run.subject ?? null,
     runbook_id: `${run.workflow.name}@${run.workflow.version}`,
     validation_mode: mode,

@@ -1,5 +1,5 @@
+import { AGENT_ENVIRONMENTS } from '../../agents/agent-terms.ts';
 import { DEFAULT_PROFILE } from '../../agents/profiles.ts';
-import { AGENT_ENVIRONMENTS } from '../../agents/protocol.ts';
 import { Problem } from '../../entry/http.ts';
 import { type Starter, startableVersion } from '../../intake/start-automation.ts';
 import { isAgentTool } from '../../run/lease.ts';

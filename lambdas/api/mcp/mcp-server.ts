@@ -57,12 +57,10 @@ export function mcpServer(ports: McpPorts, who: McpCaller): Server {
   );
   server.setRequestHandler('tasks/cancel', { params: TaskParams }, ({ taskId }) =>
     orError(log, async () => {
-      const { actionId } = await access.action(taskId);
-      // Only people and programs stop runs. For a session the request has no effect, which the protocol allows.
-      if ('caller' in who) {
-        const { tenant, person } = who.caller;
-        await controlRun(ports, { tenant, runId: actionId }, { kind: 'cancel' }, person);
-      }
+      // A caller, also a session, withdraws only what it has proposed itself.
+      const { actionId, requestedBy } = await access.action(taskId);
+      const { tenant } = 'caller' in who ? who.caller : who.session;
+      await controlRun(ports, { tenant, runId: actionId }, { kind: 'cancel' }, requestedBy);
       return {};
     }),
   );

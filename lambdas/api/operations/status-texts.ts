@@ -95,6 +95,20 @@ const TEXTS: Record<StatusProblem['kind'], Texts> = {
     command: 'npx countersign runs list --status failed_retryable',
     runbook: 'A run does not move',
   },
+  writes_off: {
+    severity: 'act',
+    one: 'writes are switched off: steps that would write wait',
+    many: 'writes are switched off: steps that would write wait',
+    command: 'npx countersign settings set features.writes.enabled=true',
+    runbook: 'Stop all writes',
+  },
+  agents_off: {
+    severity: 'act',
+    one: 'agents are switched off: steps with commands wait',
+    many: 'agents are switched off: steps with commands wait',
+    command: 'npx countersign settings set features.worker_orchestration.enabled=true',
+    runbook: 'Stop all writes',
+  },
 };
 
 export function problemText(kind: StatusProblem['kind'], count: number, atLeast?: true) {

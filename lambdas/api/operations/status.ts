@@ -1,6 +1,7 @@
 import { type Clock, isoNow } from '../../entry/ports.ts';
 import { isStuck, type OutboxEntry } from '../../outbox/outbox.ts';
 import { may } from '../../people/rights.ts';
+import type { FlagName } from '../../run/flags.ts';
 import { later } from '../../run/lease.ts';
 import { isTerminal, type Run, type RunStatus } from '../../run/run.ts';
 import type { RunFilter } from '../../run/run-filter.ts';
@@ -16,6 +17,7 @@ const MINUTE_MS = 60_000;
 const RECENT_MS = 24 * 60 * MINUTE_MS;
 /** The sweeper runs once a minute. */
 const SWEEP_MAX_AGE_MS = 3 * MINUTE_MS;
+const SWEEP_TAKES_MS = 55_000;
 /** The alarm "Due rows are not sent" has the same limit. */
 const DUE_MAX_AGE_MS = 10 * MINUTE_MS;
 const SEALED_WITHIN_MS = 10 * MINUTE_MS;
@@ -113,7 +115,11 @@ function sweepProblems(sweep: SweepRecord | undefined, now: string): Found[] {
   const silent = sweep.at < later(now, -SWEEP_MAX_AGE_MS);
   const { oldestDueAt, due } = sweep;
   const late = oldestDueAt !== undefined && oldestDueAt < later(sweep.at, -DUE_MAX_AGE_MS);
+  // A flag that is on again is still recorded for some minutes, with the time of an earlier sweep.
+  const isOff = (flag: FlagName) => (sweep.flagsOff?.[flag] ?? '') > later(sweep.at, -SWEEP_TAKES_MS);
   return [
+    ...(isOff('writes.enabled') ? [{ kind: 'writes_off' as const, count: 1 }] : []),
+    ...(isOff('worker_orchestration.enabled') ? [{ kind: 'agents_off' as const, count: 1 }] : []),
     ...(silent ? [{ kind: 'sweeper_silent' as const, count: 1, since: sweep.at }] : []),
     ...(late ? [{ kind: 'due_rows' as const, count: due, since: oldestDueAt }] : []),
   ];

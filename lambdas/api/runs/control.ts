@@ -3,8 +3,8 @@ import { didYouMean } from '../../entry/did-you-mean.ts';
 import type { Ids } from '../../entry/ports.ts';
 import type { Definitions } from '../../pipeline/definitions.ts';
 import { CountersignError } from '../../run/errors.ts';
+import { EXECUTION_STATE } from '../../run/execution-state.ts';
 import { isTerminal, type Run } from '../../run/run.ts';
-import { SESSION_STATE } from '../../run/session-state.ts';
 import { type AcceptedRules, acceptBrokenRules } from '../../run-changes/accept-broken-rules.ts';
 import { assignRun, releaseRun } from '../../run-changes/assign-run.ts';
 import { type Command, controlRun } from '../../run-changes/control-run.ts';
@@ -53,7 +53,7 @@ export const handleControl = router<ControlPorts, typeof routes>(routes, {
         ? await rollBack(ports, target, body, caller)
         : await rollBackFrom(ports, target, { ...body, fromStep: step_number - 1 }, caller);
     const { runId: session_id, status, rolledBackBy: rollback_session_id = null } = run;
-    return { status: 200, body: { session_id, state: SESSION_STATE[status], rollback_session_id } };
+    return { status: 200, body: { session_id, state: EXECUTION_STATE[status], rollback_session_id } };
   },
   assignRun: change(async (ports, target, { assignee }: { assignee?: string }, { person: actor }) => {
     if (assignee !== undefined) await assertPerson(ports, target.tenant, assignee);
@@ -90,7 +90,7 @@ async function rollBackFrom(
 ) {
   const loaded = await ports.runs.load(target.tenant, target.runId);
   if (loaded && !isTerminal(loaded.run)) {
-    const detail = `the execution is ${SESSION_STATE[loaded.run.status]}; cancel it first, or roll it back without step_number`;
+    const detail = `the execution is ${EXECUTION_STATE[loaded.run.status]}; cancel it first, or roll it back without step_number`;
     throw new CountersignError('RUN_INVALID_TRANSITION', detail);
   }
   const because = reason === undefined ? {} : { reason };

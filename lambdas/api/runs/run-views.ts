@@ -2,6 +2,7 @@ import type { Commit } from '../../run/commit.ts';
 import { isTerminal, type Run } from '../../run/run.ts';
 import type { EvidenceRecord, Rerun } from '../../run/run-store.ts';
 import type { Step } from '../../run/step.ts';
+import { traceIdOf } from '../../telemetry/trace-context.ts';
 import type { Caller } from '../authorizer/caller.ts';
 import type { RunDetail, RunSummary } from '../contract/runs.ts';
 import { runActions } from './run-actions.ts';
@@ -42,9 +43,11 @@ export interface LoadedRun {
   evidence: EvidenceRecord | undefined;
   reruns: Rerun[];
   caller: Caller;
+  /** The setting `traceUrl` of the stage. */
+  traceUrl: string | undefined;
 }
 
-export function runDetail({ run, rows, page, commits, evidence, reruns, caller }: LoadedRun): RunDetail {
+export function runDetail({ run, rows, page, commits, evidence, reruns, caller, traceUrl }: LoadedRun): RunDetail {
   const last = commits.at(-1)?.seq ?? 0;
   return {
     ...runSummary(run),
@@ -52,6 +55,8 @@ export function runDetail({ run, rows, page, commits, evidence, reruns, caller }
     enrichment: run.enrichment ?? null,
     inputs: run.inputs ?? null,
     deadlineAt: run.deadlineAt,
+    trace: traceOf(run, traceUrl),
+    flags: run.flags ?? null,
     result: resultOf(run, rows),
     head: { seq: run.seq, hash: run.headHash },
     steps: page.steps,
@@ -67,6 +72,14 @@ export function runDetail({ run, rows, page, commits, evidence, reruns, caller }
     evidence: evidence ?? null,
   };
 }
+
+function traceOf(run: Run, traceUrl: string | undefined): RunDetail['trace'] {
+  const id = traceIdOf(run);
+  // X-Ray writes the first digits apart, because its own ids begin with a time.
+  const xrayId = `1-${id.slice(0, XRAY_TIME_DIGITS)}-${id.slice(XRAY_TIME_DIGITS)}`;
+  return { id, url: traceUrl?.replace('{traceId}', id).replace('{xrayTraceId}', xrayId) ?? null };
+}
+const XRAY_TIME_DIGITS = 8;
 
 function resultOf({ status, rollbackOf }: Run, rows: readonly Step[]): unknown {
   const last = status === 'succeeded' && !rollbackOf ? rows.at(-1) : undefined;

@@ -21,6 +21,7 @@ const api = {
   output: new DynamoOutputStore(dynamo, environment.RUN_TABLE, systemClock),
   archive: new S3OutputArchive(new S3Client(), environment.EXPORT_BUCKET),
   clock: systemClock,
+  traceUrl: environment.TRACE_URL,
   cursorSecret: stageSecret(environment.CURSOR_SECRET_ARN),
 };
 

@@ -2,8 +2,8 @@ import { Problem } from '../../entry/http.ts';
 import type { Definitions } from '../../pipeline/definitions.ts';
 import { canonicalJson } from '../../run/canonical-json.ts';
 import type { Commit } from '../../run/commit.ts';
+import { EXECUTION_STATE } from '../../run/execution-state.ts';
 import type { RunStore } from '../../run/run-store.ts';
-import { SESSION_STATE } from '../../run/session-state.ts';
 import { receiptKeyOf } from '../../run/step.ts';
 import { workflowOfRun } from '../../workflow/action-workflow.ts';
 import { withRequestedMode } from '../../workflow/requested-mode.ts';
@@ -32,6 +32,8 @@ const COMMITS_MAX_BYTES = 1_500_000;
 const RERUNS_SHOWN_MAX = 50;
 
 export interface RunsPorts extends Paged, OutputPorts {
+  /** Where people see a trace, with `{traceId}` or `{xrayTraceId}`. */
+  traceUrl?: string | undefined;
   runs: Pick<
     RunStore,
     'listRuns' | 'countRuns' | 'load' | 'listCommits' | 'receipts' | 'approvals' | 'evidence' | 'reruns'
@@ -76,7 +78,10 @@ export const handleRuns = router<RunsPorts, typeof routes>(routes, {
     const fitting = cutCommits(commits, COMMITS_MAX_BYTES);
     return {
       status: 200,
-      body: runDetail({ run, rows: shown.rows, page, commits: fitting, evidence, reruns, caller }),
+      body: runDetail({
+        ...{ run, rows: shown.rows, page, commits: fitting, evidence, reruns, caller },
+        traceUrl: ports.traceUrl,
+      }),
     };
   },
 
@@ -122,7 +127,7 @@ export const handleRuns = router<RunsPorts, typeof routes>(routes, {
     const commits = cutCommits(await ports.runs.listCommits(tenant, run.runId, { after: since, limit }));
     const next = commits.at(-1)?.seq ?? since;
     const events = executionEvents(run.runId, commits, steps);
-    return { status: 200, body: { state: SESSION_STATE[run.status], events, next, more: next < run.seq } };
+    return { status: 200, body: { state: EXECUTION_STATE[run.status], events, next, more: next < run.seq } };
   },
 
   async getRunStep(ports, { caller: { tenant }, params }) {

@@ -3,6 +3,8 @@ import type { Clock, Ids } from '../../entry/ports.ts';
 import { CHANGES_SEEN_WITHIN_MS } from '../../pipeline/cached-definitions.ts';
 import type { Definitions } from '../../pipeline/definitions.ts';
 import { hashOf } from '../../run/canonical-json.ts';
+import type { TenantSettings } from '../../run/caps.ts';
+import { FLAGS, type FlagValues, flagsInEffect } from '../../run/flags.ts';
 import { type Caller, requireRight } from '../authorizer/caller.ts';
 import type { settingsRoutes } from '../contract/settings.ts';
 import { authorOf } from '../definitions/change-person.ts';
@@ -11,13 +13,15 @@ import type { Handlers } from '../router.ts';
 export interface SettingsPorts {
   definitions: Pick<Definitions, 'settings' | 'saveSettings'>;
   kind: 'prod' | 'staging' | 'dev';
+  /** The flags that the stage sets. */
+  stageFlags: FlagValues;
   clock: Clock;
   ids: Ids;
 }
 
 export const settingsHandlers: Handlers<SettingsPorts, typeof settingsRoutes> = {
-  async getSettings({ definitions }, { caller: { tenant } }) {
-    return { status: 200, body: await definitions.settings(tenant) };
+  async getSettings({ definitions, stageFlags }, { caller: { tenant } }) {
+    return { status: 200, body: withFlags(await definitions.settings(tenant), stageFlags) };
   },
 
   async saveSettings(ports, { caller, body }) {
@@ -25,9 +29,15 @@ export const settingsHandlers: Handlers<SettingsPorts, typeof settingsRoutes> = 
     if (hashOf(issuers) !== hashOf(body.issuers ?? [])) assertMayChangeIssuers(ports, caller);
     const settings = { ...body, counterShards };
     await ports.definitions.saveSettings(caller.tenant, settings, authorOf(ports, caller));
-    return { status: 200, body: { ...settings, effectiveWithinSeconds: CHANGES_SEEN_WITHIN_MS / 1000 } };
+    const effectiveWithinSeconds = CHANGES_SEEN_WITHIN_MS / 1000;
+    return { status: 200, body: { ...withFlags(settings, ports.stageFlags), effectiveWithinSeconds } };
   },
 };
+
+const withFlags = (settings: TenantSettings, stage: FlagValues) => ({
+  ...settings,
+  flags: flagsInEffect(settings.features, stage).map((flag) => ({ ...flag, whenOff: FLAGS[flag.name].whenOff })),
+});
 
 /** An issuer signs in any person of the tenant, so the people who control it could decide in the name of others. */
 function assertMayChangeIssuers({ kind }: SettingsPorts, caller: Caller): void {

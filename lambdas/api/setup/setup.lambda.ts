@@ -22,6 +22,7 @@ const api = {
   ids: systemIds,
   ownUrl: environment.OWN_URL,
   kind: environment.STAGE_KIND,
+  stageFlags: environment.STAGE_FLAGS,
   stage: {
     name: environment.STAGE,
     version: environment.VERSION,

@@ -12,12 +12,14 @@ export interface StartRequest {
   caller: Caller;
   requestId: string | undefined;
   asked: unknown[];
+  /** The trace of the client. Not part of what is asked for. */
+  traceparent?: string;
 }
 
 /** Starts what `prepare` describes, unless the same client sent the same request before. */
 export async function startOnce(
   starter: OnceStarter,
-  { caller, requestId, asked }: StartRequest,
+  { caller, requestId, asked, traceparent }: StartRequest,
   keyOf: (client: string, requestId: string) => string,
   prepare: () => Promise<Omit<RequestedRun, 'tenant' | 'key' | 'requestHash'>>,
 ): Promise<{ status: 200 | 201; body: StartedRun }> {
@@ -27,6 +29,9 @@ export async function startOnce(
   // Before anything is checked: what could start then need not be able to start now.
   const earlier = requestId === undefined ? undefined : await repeatedRequest(starter, tenant, key(''), requestHash);
   if (earlier) return { status: 200, body: earlier };
-  const { isNew, run } = await startAutomation(starter, { ...(await prepare()), tenant, key, requestHash });
+  const { isNew, run } = await startAutomation(starter, {
+    ...(await prepare()),
+    ...{ tenant, key, requestHash, traceparent },
+  });
   return { status: isNew ? 201 : 200, body: run };
 }

@@ -3,6 +3,7 @@ import { type Given, requestedTrigger } from '../../intake/requested-trigger.ts'
 import { automationOfWorkflow, type Starter, startableAutomation } from '../../intake/start-automation.ts';
 import { deliveryKey, type StartedRun } from '../../run/idempotency.ts';
 import type { RunStore } from '../../run/run-store.ts';
+import { validTraceparent } from '../../telemetry/trace-context.ts';
 import { proposeDirect } from '../actions/propose-direct.ts';
 import type { Caller } from '../authorizer/caller.ts';
 import { directActionRoutes } from '../contract/actions.ts';
@@ -77,6 +78,7 @@ const request = (caller: Caller, headers: HttpEvent['headers'], asked: unknown[]
   caller,
   requestId: requestIdOf(headers),
   asked,
+  traceparent: validTraceparent(headers.traceparent),
 });
 
 const startedExecution = ({

@@ -121,7 +121,7 @@ async function claimAndPost(
   if (!state) return;
   const digest = { tenant, channel, number: claim.number, approvals, added: claim.added };
   try {
-    const time = new AttemptTime(digester, claim.lease);
+    const time = new AttemptTime(digester, { lease: claim.lease });
     const message = await withinDeadline(time, () => digester.messages.post(digest));
     await settle(digester, state, claim, message);
   } catch (error) {

@@ -1,6 +1,7 @@
 import * as z from 'zod';
+import { AGENT_ENVIRONMENTS, Capabilities, ProfileName } from '../../agents/agent-terms.ts';
 import { DEFAULT_PROFILE, isPlainPath, PROFILES } from '../../agents/profiles.ts';
-import { AGENT_ENVIRONMENTS, Capabilities, type Command, ProfileName } from '../../agents/protocol.ts';
+import type { Command } from '../../agents/protocol.ts';
 import type { CommandNeeds } from '../../agents/select-agent.ts';
 import { canonicalJson } from '../../run/canonical-json.ts';
 import type { Reversal } from '../../run/receipt.ts';

@@ -1,7 +1,7 @@
 import { request as requestPlain } from 'node:http';
 import { request as requestTls } from 'node:https';
 import type { LookupFunction } from 'node:net';
-import { allowedMs } from '../attempt-deadline.ts';
+import { allowedMs, traceHeader } from '../attempt-deadline.ts';
 import { EXCHANGE_TIMEOUT_MS } from '../exchange.ts';
 import { notSent, OutcomeUnknown } from '../target-errors.ts';
 import type { Destination } from './destination.ts';
@@ -40,7 +40,11 @@ export const sendToChecked: Send = async ({ destination, method, headers, body }
     let connected = false;
     const request = (secure ? requestTls : requestPlain)(url, {
       method,
-      headers: { ...headers, ...(body !== undefined && { 'content-length': String(Buffer.byteLength(body)) }) },
+      headers: {
+        ...traceHeader(),
+        ...headers,
+        ...(body !== undefined && { 'content-length': String(Buffer.byteLength(body)) }),
+      },
       lookup: pinnedTo(addresses),
       // A new connection: a reused one would go to the address of an earlier request.
       agent: false,

@@ -16,6 +16,7 @@ const AgentCard = z.object({
   supportedInterfaces: z.array(
     z.object({ url: z.url(), protocolBinding: z.string(), protocolVersion: z.string().optional() }),
   ),
+  capabilities: z.object({ pushNotifications: z.boolean().optional() }).optional(),
 });
 
 const Task = z.object({ id: z.string().min(1).max(500), status: z.object({ state: z.string() }).optional() });
@@ -26,13 +27,14 @@ const response = <Result extends z.ZodType>(result: Result) =>
 /** Errors of JSON-RPC and A2A after which the provider has certainly done nothing, or knows no such task. */
 const TASK_NOT_FOUND = -32001;
 const TASK_NOT_CANCELABLE = -32002;
-const REFUSED: readonly number[] = [-32700, -32600, -32601, -32602, -32004, -32005, -32007, -32008, -32009];
+const REFUSED: readonly number[] = [-32700, -32600, -32601, -32602, -32003, -32004, -32005, -32007, -32008, -32009];
 
+const REJECTED = 'TASK_STATE_REJECTED';
 const STATES: Record<string, SessionState> = {
   TASK_STATE_COMPLETED: 'ended',
   TASK_STATE_CANCELED: 'ended',
   TASK_STATE_FAILED: 'dead',
-  TASK_STATE_REJECTED: 'dead',
+  [REJECTED]: 'dead',
 };
 
 /**
@@ -44,45 +46,55 @@ const STATES: Record<string, SessionState> = {
 export const a2aProvider: SessionProvider = {
   async start(access, url, contract, { text, data }) {
     const { sessionKey: contextId, promptKey: messageId, token, ownUrl, runId } = contract;
-    const notifications = {
+    const agent = await agentAt(access, url);
+    const taskPushNotificationConfig = {
       url: urlAt(ownUrl, `/api/v1/runs/${runId}/heartbeat`),
       token: messageId,
       authentication: { scheme: 'Bearer', credentials: token },
     };
     const message = { messageId, contextId, role: 'ROLE_USER', parts: [{ text }, { data }] };
-    const configuration = { returnImmediately: true, taskPushNotificationConfig: notifications };
+    // An agent that cannot notify may refuse the message because of the configuration.
+    const configuration = { returnImmediately: true, ...(agent.canNotify && { taskPushNotificationConfig }) };
     const result = z.union([z.object({ task: Task }), z.object({ message: z.unknown() })]);
-    const started = await call(access, url, 'SendMessage', { message, configuration }, result);
-    if ('task' in started) return { sessionId: started.task.id };
-    throw new TargetRefused(`${SYSTEM} replied with a message and started no task`, { retryable: false });
+    const started = await call(agent, 'SendMessage', { message, configuration }, result);
+    if (!('task' in started)) {
+      throw new TargetRefused(`${SYSTEM} replied with a message and started no task`, { retryable: false });
+    }
+    const { id: sessionId, status } = started.task;
+    if (status?.state !== REJECTED) return { sessionId };
+    throw new TargetRefused(`${SYSTEM} rejected the task`, { retryable: false });
   },
 
   async find(access, url, contextId) {
     const { tasks } = await call(
-      access,
-      url,
+      await agentAt(access, url),
       'ListTasks',
       { contextId, pageSize: TASKS_SEARCHED },
       z.object({ tasks: z.array(Task.extend({ contextId: z.string().optional() })).default([]) }),
       'reads',
     );
     // A provider may ignore the filter.
-    const own = tasks.find((task) => task.contextId === contextId);
+    const own = tasks.find((task) => task.contextId === contextId && task.status?.state !== REJECTED);
     return own && { sessionId: own.id };
   },
 
   async state(access, url, id) {
-    const task = await call(access, url, 'GetTask', { id, historyLength: 0 }, Task, 'reads').catch(unlessUnknownTask);
+    const agent = await agentAt(access, url);
+    const task = await call(agent, 'GetTask', { id, historyLength: 0 }, Task, 'reads').catch(unlessUnknownTask);
     if (task === undefined) return 'missing';
     return STATES[task.status?.state ?? ''] ?? 'working';
   },
 
   async end(access, url, id) {
-    await call(access, url, 'CancelTask', { id }, Task).catch(unlessUnknownTask);
+    await call(await agentAt(access, url), 'CancelTask', { id }, Task).catch(unlessUnknownTask);
   },
 };
 
-class TaskIsGone extends Error {}
+class TaskIsGone extends TargetRefused {
+  constructor() {
+    super(`${SYSTEM} does not know the task, or it has ended`, { retryable: false });
+  }
+}
 
 function unlessUnknownTask(error: unknown): undefined {
   if (error instanceof TaskIsGone) return undefined;
@@ -90,15 +102,12 @@ function unlessUnknownTask(error: unknown): undefined {
 }
 
 async function call<Result>(
-  access: Access,
-  url: string,
+  { endpoint, headers }: Agent,
   method: string,
   params: Record<string, unknown>,
   result: z.ZodType<Result>,
   effect: 'reads' | 'writes' = 'writes',
 ): Promise<Result> {
-  const headers = headersFor(access, url);
-  const endpoint = await endpointOf(url, headers);
   const { body } = await exchange({
     system: SYSTEM,
     method: 'POST',
@@ -114,7 +123,8 @@ async function call<Result>(
   if (REFUSED.includes(code)) {
     throw new TargetRefused(`${SYSTEM} refused ${method} with the A2A error ${code}`, { retryable: false });
   }
-  throw new OutcomeUnknown(`${SYSTEM} failed at ${method} with the A2A error ${code}`);
+  const message = `${SYSTEM} failed at ${method} with the A2A error ${code}`;
+  throw effect === 'reads' ? new TargetRefused(message, { retryable: true }) : new OutcomeUnknown(message);
 }
 
 /** The credential goes to the origin of its connection only. */
@@ -124,7 +134,15 @@ function headersFor(access: Access, url: string): Record<string, string> {
   return { authorization: `Bearer ${token}`, 'a2a-version': VERSION };
 }
 
-async function endpointOf(url: string, headers: Record<string, string>): Promise<string> {
+interface Agent {
+  endpoint: string;
+  headers: Record<string, string>;
+  /** It can notify the stage of the end of a task. */
+  canNotify: boolean;
+}
+
+async function agentAt(access: Access, url: string): Promise<Agent> {
+  const headers = headersFor(access, url);
   const { body } = await exchange({
     system: SYSTEM,
     method: 'GET',
@@ -139,7 +157,7 @@ async function endpointOf(url: string, headers: Record<string, string>): Promise
     throw new TargetRefused(`${SYSTEM} offers no JSON-RPC interface of A2A ${VERSION}`, { retryable: false });
   }
   assertSameOrigin(found.url, url, 'the address of its configuration');
-  return found.url;
+  return { endpoint: found.url, headers, canNotify: body.capabilities?.pushNotifications === true };
 }
 
 /** An agent card of somebody else must not lead our credential away. */

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { ACTIONS_DEFAULT, ACTIONS_MAX } from '../../run/session.ts';
-import { operation, type WriteContext, writeKey } from '../connector.ts';
+import { operation, RISKS, type WriteContext, writeKey } from '../connector.ts';
 import { a2aProvider } from './a2a-provider.ts';
 
 const PROMPT_MAX_CHARACTERS = 20_000;
@@ -16,6 +16,7 @@ const Allowed = z.strictObject({
     .record(z.string(), z.unknown())
     .optional()
     .describe('the input that the session cannot change. If it leaves the target to the session, people must approve'),
+  risk: z.enum(RISKS).optional().describe('a higher risk than that of the tool, for policy'),
 });
 
 const SessionInput = z.strictObject({

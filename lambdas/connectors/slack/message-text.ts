@@ -55,7 +55,8 @@ export function fallbackText(text: string): string {
   return `${shortened}…`;
 }
 
-const unescaped = (text: string): string =>
+/** Slack escapes these three characters in the text of messages. */
+export const unescaped = (text: string): string =>
   text.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&');
 
 const Block = z.looseObject({ type: z.string() });

@@ -6,7 +6,11 @@ export const SLACK_BOT_SCOPES = [
   'channels:history',
   'groups:history',
   'metadata.message:read',
+  'app_mentions:read',
   'im:write',
   'im:history',
   'commands',
 ] as const;
+
+/** The events that the app receives: messages to it, and messages in the channels where it is a member. */
+export const SLACK_BOT_EVENTS = ['app_mention', 'message.channels', 'message.groups', 'message.im'] as const;

@@ -44,6 +44,8 @@ export class BundleDraft {
       case 'approval':
         this.#approvals.push(describeApproval(row.approval));
         break;
+      case 'assignment':
+        break;
       case 'commit':
         this.#takeCommit(row.commit);
         break;

@@ -29,6 +29,7 @@ export const EvidenceRun = z.strictObject({
     })
     .optional(),
   requester: z.strictObject({ person: z.string().optional(), identityHash: Sha256.optional() }).optional(),
+  flags: z.record(z.string(), z.boolean()).optional(),
   subject: z.string().optional(),
   status: z.enum(TERMINAL_STATUSES),
   error: Failure.optional(),
@@ -70,6 +71,7 @@ export function describeRun(run: TerminalRun): EvidenceRun {
     trigger: { source: trigger.source, event: trigger.event, key: trigger.key },
     request: request && describeRequest(request),
     requester: run.requester && { person: run.requester.person, identityHash: run.requester.identityHash },
+    flags: run.flags,
     subject,
     status,
     error: run.error && describeFailure(run.error),

@@ -5,6 +5,7 @@ import { hashOf } from '../../run/canonical-json.ts';
 import { CountersignError } from '../../run/errors.ts';
 import { isTerminal, type TerminalRun } from '../../run/run.ts';
 import type { RunStore } from '../../run/run-store.ts';
+import type { RunTraces } from '../../telemetry/export-traces.ts';
 import type { EvidenceStore, Signer } from '../evidence-store.ts';
 import { ExportDraft, type Exports, exportOrEnqueue } from '../export/export-run.ts';
 import { receiptsOf } from '../receipts-of-run.ts';
@@ -20,6 +21,8 @@ export interface Sealer {
   runs: Pick<RunStore, 'everyRow' | 'receipts' | 'completeSeal' | 'completeOutboxEntry'>;
   store: EvidenceStore;
   exports: Exports;
+  /** Absent in a stage without traces. */
+  traces?: Pick<RunTraces, 'begin'> | undefined;
   texts: Pick<TextArchive, 'keepTextsOf'>;
   signer: Signer;
   clock: Clock;
@@ -36,9 +39,11 @@ export async function sealRun(
 ): Promise<TerminalRun | undefined> {
   const draft = new BundleDraft();
   const exported = new ExportDraft(sealer.exports.wanted);
+  const trace = sealer.traces?.begin();
   for await (const row of sealer.runs.everyRow(tenant, runId)) {
     draft.take(row);
     exported.take(row);
+    trace?.take(row);
   }
   const { run } = draft;
   if (!run) {
@@ -63,12 +68,14 @@ export async function sealRun(
     problem: (envelope, keys) => auditProblem({ document, envelope, keys }),
   });
   const { sha256 } = claim;
-  const outboxEntries = await exportOrEnqueue(sealer, run, exported);
+  const { artifacts, outboxEntries } = await exportOrEnqueue(sealer, run, exported);
   const sealedAt = isoNow(sealer.clock);
   const keys = { documentKey: documentKey(run), envelopeKey: envelopeKey(run) };
-  const record = { ...keys, sha256, sizeBytes: document.length, sealedAt };
+  const record = { ...keys, sha256, sizeBytes: document.length, sealedAt, ...(artifacts.length > 0 && { artifacts }) };
   const logged = { runId, sha256, head: draft.head.hash, count: draft.head.count, sealedAt };
   await sealer.runs.completeSeal(entryId, tenant, runId, record, { logged, outboxEntries });
+  // Last: a collector that fails or is slow cannot affect evidence.
+  await trace?.export(run);
   return run;
 }
 

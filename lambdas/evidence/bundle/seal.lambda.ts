@@ -16,6 +16,7 @@ import { TextArchive } from '../../pipeline/text-archive.ts';
 import { readShippedPolicies } from '../../policy/shipped-policies.ts';
 import { DynamoRunStore } from '../../run/dynamo/dynamo-run-store.ts';
 import { awaitsResolution } from '../../run/ended-run.ts';
+import { wireTraces } from '../../telemetry/traces.wiring.ts';
 import { sealAddendum } from '../addendum/seal-addendum.ts';
 import { SealEnvironment } from '../environment.ts';
 import { exportSealedRun } from '../export/export-run.ts';
@@ -33,7 +34,7 @@ const SealMessage = z.discriminatedUnion('kind', [
 const DAY_SECONDS = 24 * 60 * 60;
 
 const environment = readEnvironment(SealEnvironment);
-const { FINISHED_RUN_RETENTION_DAYS: retentionDays } = environment;
+const { FINISHED_RUN_RETENTION_DAYS: retentionDays, TRACES_URL } = environment;
 
 const s3 = new S3Client();
 const dynamo = new DynamoDBClient();
@@ -55,6 +56,7 @@ const sealer = {
     }),
     wanted: environment.EXPORTS,
   },
+  traces: TRACES_URL === undefined ? undefined : wireTraces({ ...environment, TRACES_URL }),
   signer: new KmsSigner(new KMSClient(), environment),
   clock: systemClock,
   log: systemLog,

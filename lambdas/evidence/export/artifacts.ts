@@ -6,8 +6,10 @@ import type { Step } from '../../run/step.ts';
  * The values that evidence shows only as hashes, in a bucket where they can be deleted. The hash in the events is that of
  * these bytes (`run.enriched`) or of an output in them (`step.succeeded`).
  */
-export const artifactKey = ({ tenant, runId }: TerminalRun, name: 'enrichment' | 'completion') =>
-  `artifacts/${tenant}/${runId}/${name}.json`;
+export const artifactKey = (
+  { tenant, runId }: Pick<TerminalRun, 'tenant' | 'runId'>,
+  file: 'enrichment.json' | 'completion.json' | 'values.json',
+) => `artifacts/${tenant}/${runId}/${file}`;
 
 export const enrichmentArtifact = (enrichment: Enrichment): Buffer => Buffer.from(canonicalJson(enrichment));
 

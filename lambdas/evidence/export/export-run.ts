@@ -1,23 +1,16 @@
 import { type Clock, isoNow, type Log } from '../../entry/ports.ts';
 import { newOutboxEntry, type OutboxEntry } from '../../outbox/outbox.ts';
+import { sha256Hex } from '../../run/canonical-json.ts';
 import type { Commit } from '../../run/commit.ts';
 import { endsRun } from '../../run/ended-run.ts';
 import type { Receipt } from '../../run/receipt.ts';
 import { isTerminal, type Run, type TerminalRun } from '../../run/run.ts';
-import type { RunRow, RunStore } from '../../run/run-store.ts';
+import type { ArtifactReference, RunRow, RunStore } from '../../run/run-store.ts';
 import type { EvidenceStore } from '../evidence-store.ts';
 import { receiptKeysIn, receiptsOf } from '../receipts-of-run.ts';
 import { artifactKey, completionArtifact, enrichmentArtifact, stepArtifact } from './artifacts.ts';
 import { siemKey, siemLines } from './siem.ts';
-import {
-  approvalValues,
-  commitValues,
-  receiptValues,
-  stepValues,
-  triggerValues,
-  valuesDocument,
-  valuesKey,
-} from './values.ts';
+import { approvalValues, commitValues, receiptValues, stepValues, triggerValues, valuesDocument } from './values.ts';
 
 /** The exports of a stage, and where they are stored. */
 export interface Exports {
@@ -28,7 +21,8 @@ export interface Exports {
 }
 
 interface ExportedObject {
-  to: 'store' | 'artifacts';
+  /** Of an artifact; the SIEM lines have none. */
+  name?: ArtifactReference['name'];
   key: string;
   content: Buffer;
   type: string;
@@ -93,15 +87,17 @@ export class ExportDraft {
   /** One by one, because together they may exceed the memory of a function. */
   *objects(run: TerminalRun): Generator<ExportedObject> {
     if (this.#wanted.includes('siem')) {
-      yield { to: 'store', key: siemKey(run), content: siemLines(run, this.#commits), type: 'application/x-ndjson' };
+      yield { key: siemKey(run), content: siemLines(run, this.#commits), type: 'application/x-ndjson' };
     }
     if (!this.#wanted.includes('artifacts')) return;
-    const [to, type] = ['artifacts', 'application/json'] as const;
+    const type = 'application/json';
     if (run.enrichment) {
-      yield { to, key: artifactKey(run, 'enrichment'), content: enrichmentArtifact(run.enrichment), type };
+      const content = enrichmentArtifact(run.enrichment);
+      yield { name: 'enrichment', key: artifactKey(run, 'enrichment.json'), content, type };
     }
-    yield { to, key: artifactKey(run, 'completion'), content: completionArtifact(run, this.#steps), type };
-    yield { to, key: valuesKey(run), content: valuesDocument(run, this.#values), type };
+    const completion = completionArtifact(run, this.#steps);
+    yield { name: 'completion', key: artifactKey(run, 'completion.json'), content: completion, type };
+    yield { name: 'values', key: artifactKey(run, 'values.json'), content: valuesDocument(run, this.#values), type };
   }
 }
 
@@ -110,10 +106,11 @@ export async function exportOrEnqueue(
   { exports, clock, log }: { exports: Exports; clock: Clock; log: Log },
   run: TerminalRun,
   draft: ExportDraft,
-): Promise<OutboxEntry[]> {
-  if (await exportRun(exports, run, draft, log)) return [];
+): Promise<{ artifacts: ArtifactReference[]; outboxEntries: OutboxEntry[] }> {
+  const { complete, artifacts } = await exportRun(exports, run, draft, log);
   const { tenant, runId } = run;
-  return [newOutboxEntry({ kind: 'export_run', tenant, runId }, isoNow(clock))];
+  const again = newOutboxEntry({ kind: 'export_run', tenant, runId }, isoNow(clock));
+  return { artifacts, outboxEntries: complete ? [] : [again] };
 }
 
 /** Completes such an outbox entry. Throws while something cannot be written, so that it is sent again. */
@@ -122,35 +119,47 @@ export async function exportSealedRun(
     runs,
     exports,
     log,
-  }: { runs: Pick<RunStore, 'everyRow' | 'receipts' | 'completeOutboxEntry'>; exports: Exports; log: Log },
+  }: {
+    runs: Pick<RunStore, 'everyRow' | 'receipts' | 'completeOutboxEntry' | 'completeExport'>;
+    exports: Exports;
+    log: Log;
+  },
   { entryId, tenant, runId }: { entryId: string; tenant: string; runId: string },
 ): Promise<void> {
   const draft = new ExportDraft(exports.wanted);
   for await (const row of runs.everyRow(tenant, runId)) draft.take(row);
   for await (const receipt of receiptsOf(runs, tenant, draft.receiptKeys)) draft.takeReceipt(receipt);
   const { run } = draft;
-  if (!run || !isTerminal(run)) log.warn('asked to export a run that has not ended', { tenant, runId });
-  else if (!(await exportRun(exports, run, draft, log))) throw new Error(`not all of ${runId} is exported`);
-  await runs.completeOutboxEntry(entryId);
+  if (!run || !isTerminal(run)) {
+    log.warn('asked to export a run that has not ended', { tenant, runId });
+    return runs.completeOutboxEntry(entryId);
+  }
+  const { complete, artifacts } = await exportRun(exports, run, draft, log);
+  if (!complete) throw new Error(`not all of ${runId} is exported`);
+  if (artifacts.length === 0) return runs.completeOutboxEntry(entryId);
+  await runs.completeExport(entryId, tenant, runId, artifacts);
 }
 
 /**
- * Writes each object once. False if one failed; the others are written. Exporting again writes only what is missing.
+ * Writes each object once. If one fails, the others are written; exporting again writes only what is missing. Returns the
+ * artifacts that are stored.
  */
 export async function exportRun(
   stores: Pick<Exports, 'store' | 'artifacts'>,
   run: TerminalRun,
   draft: ExportDraft,
   log: Log,
-): Promise<boolean> {
+): Promise<{ complete: boolean; artifacts: ArtifactReference[] }> {
   let complete = true;
-  for (const { to, key, content, type } of draft.objects(run)) {
+  const artifacts: ArtifactReference[] = [];
+  for (const { name, key, content, type } of draft.objects(run)) {
     try {
-      await stores[to].putOnce(key, content, type);
+      await stores[name ? 'artifacts' : 'store'].putOnce(key, content, type);
+      if (name) artifacts.push({ name, key, sha256: sha256Hex(content), sizeBytes: content.length });
     } catch (error) {
       log.warn('an export of a run failed and will be retried', { key, error });
       complete = false;
     }
   }
-  return complete;
+  return { complete, artifacts };
 }

@@ -2,7 +2,7 @@ import type { Approval } from '../../run/approval.ts';
 import { canonicalJson } from '../../run/canonical-json.ts';
 import type { Commit } from '../../run/commit.ts';
 import type { Receipt } from '../../run/receipt.ts';
-import type { Run, TerminalRun, Trigger } from '../../run/run.ts';
+import type { TerminalRun, Trigger } from '../../run/run.ts';
 import type { Step } from '../../run/step.ts';
 
 /**
@@ -10,9 +10,6 @@ import type { Step } from '../../run/step.ts';
  * its digest (`openValues`). Unlike evidence they are encrypted under a key of their own, and can be deleted.
  */
 export const VALUES_FORMAT = 'countersign.evidence-values/1';
-
-export const valuesKey = ({ tenant, runId }: Pick<Run, 'tenant' | 'runId'>) =>
-  `artifacts/${tenant}/${runId}/values.json`;
 
 const bytesOf = (value: object): Buffer => Buffer.from(canonicalJson(value));
 

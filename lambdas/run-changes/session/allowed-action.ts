@@ -3,7 +3,7 @@ import { checkedCall, selectingFields, topOf } from '../../proposal/checked-call
 import { canonicalJson } from '../../run/canonical-json.ts';
 import { CountersignError } from '../../run/errors.ts';
 import type { ActionRefusal } from '../../run/events/session-events.ts';
-import type { AllowedAction, SessionFacts } from '../../run/session.ts';
+import type { ActionRisk, AllowedAction, SessionFacts } from '../../run/session.ts';
 
 /** A call as a session proposes it. */
 export interface ProposedCall {
@@ -14,6 +14,7 @@ export interface ProposedCall {
 export interface AllowedCall extends ProposedCall {
   /** The fields that select the target, and that the session chose: people must approve them. */
   chosen: string[];
+  risk?: ActionRisk;
 }
 
 /** A call that the step does not allow. It is counted, and recorded as an event. */
@@ -47,7 +48,8 @@ export function allowedCall(session: SessionFacts, { tool, input }: ProposedCall
   const whole = { ...input, ...fixed };
   const isFixed = (field: string) => Object.hasOwn(fixed, field);
   const operation = checkedInput(tool, whole, isFixed);
-  return { tool, input: whole, chosen: selectingFields(operation, whole).filter((field) => !isFixed(topOf(field))) };
+  const chosen = selectingFields(operation, whole).filter((field) => !isFixed(topOf(field)));
+  return { tool, input: whole, chosen, ...(allowed.risk && { risk: allowed.risk }) };
 }
 
 function checkedInput(tool: string, input: object, isFixed: (field: string) => boolean): Operation {

@@ -32,15 +32,23 @@ export async function completeSession(
 ): Promise<{ outcome: SessionOutcome; isRepeated: boolean }> {
   const { tenant, runId, stepIndex } = target;
   const { outcome } = completion;
-  const stored = await changer.runs.runAndStep(tenant, runId, stepIndex);
-  if (isSameCompletion(stored?.step?.session, completion)) return { outcome, isRepeated: true };
   let isRepeated = false;
-  await changeRun(changer, target, async (state, draft, parked) => {
-    isRepeated = isSameCompletion(state.steps.get(stepIndex)?.session, completion);
-    if (isRepeated) return undefined;
-    endStep(draft, openSession(state, target, draft.at), completion);
-    return concludeRun(changer.runs, state, draft, { parked });
-  });
+  const complete = () =>
+    changeRun(changer, target, async (state, draft, parked) => {
+      isRepeated = isSameCompletion(state.steps.get(stepIndex)?.session, completion);
+      if (isRepeated) return undefined;
+      endStep(draft, openSession(state, target, draft.at), completion);
+      return concludeRun(changer.runs, state, draft, { parked });
+    });
+  try {
+    await complete();
+  } catch (error) {
+    // A run that has ended does not change. Its step says whether this completion has ended it.
+    if (!(error instanceof CountersignError) || error.code !== 'RUN_TERMINAL_STATE') throw error;
+    const stored = await changer.runs.runAndStep(tenant, runId, stepIndex);
+    if (!isSameCompletion(stored?.step?.session, completion)) throw error;
+    return { outcome, isRepeated: true };
+  }
   return { outcome, isRepeated };
 }
 
@@ -62,7 +70,7 @@ const hashOfCompletion = ({ outcome, summary, output }: Completion): string =>
 
 function endStep(draft: RunDraft, open: OpenSessionStep, completion: Completion): void {
   const { outcome, summary, output } = completion;
-  const { session: facts, id, index } = open;
+  const { session: facts, id, index, receiptKey } = open;
   const stored: SessionCompletion = { hash: hashOfCompletion(completion), outcome, at: draft.at };
   const step = { ...open, session: { ...facts, seenAt: draft.at, completion: stored } };
   const actor = sessionActor(facts);
@@ -77,9 +85,9 @@ function endStep(draft: RunDraft, open: OpenSessionStep, completion: Completion)
       actions: facts.actions.length,
     });
   if (outcome === 'succeeded') {
-    succeed(draft, step, { output: { outcome, summary, output: output ?? null, actions: facts.actions } });
+    succeed(draft, step, { output: { outcome, summary, output: output ?? null, actions: facts.actions }, receiptKey });
     return;
   }
   const code = outcome === 'needs_human' ? 'SESSION_NEEDS_HUMAN' : 'SESSION_FAILED';
-  fail(draft, step, recordedError(code, `the session reported: ${summary}`), { by });
+  fail(draft, step, recordedError(code, `the session reported: ${summary}`), { by, receiptKey });
 }

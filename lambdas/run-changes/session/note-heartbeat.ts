@@ -1,6 +1,8 @@
 import { isoNow } from '../../entry/ports.ts';
+import { CountersignError } from '../../run/errors.ts';
 import { later } from '../../run/lease.ts';
 import { hasOpenSession, type OpenSessionStep, SEEN_STORED_EVERY_MS } from '../../run/session.ts';
+import { isFinished } from '../../run/step.ts';
 import { changeRun } from '../change-run.ts';
 import { concludeRun } from '../conclude-run.ts';
 import type { RunChanger } from '../run-changer.ts';
@@ -22,6 +24,10 @@ export async function noteHeartbeat(
   const stored = await changer.runs.runAndStep(target.tenant, target.runId, target.stepIndex);
   if (stored && hasOpenSession(stored.step) && !hasEnded && isRecent(stored.step, isoNow(changer.clock))) {
     return { until: stored.step.awaits.until };
+  }
+  // Agents also notify of the end of a task that has completed: that must not load the run.
+  if (stored?.step && isFinished(stored.step)) {
+    throw new CountersignError('SESSION_CLOSED', 'the session is closed: its step has ended; stop working on it');
   }
   let until = '';
   await changeRun(changer, target, async (state, draft) => {

@@ -7,6 +7,7 @@ import type { RunDraft } from '../../run/run-draft.ts';
 import type { LoadedRun } from '../../run/run-store.ts';
 import { type OpenSessionStep, REFUSALS_RECORDED_MAX, SESSION_SILENT_MS, sessionActor } from '../../run/session.ts';
 import { counted, METRICS } from '../../telemetry/metrics.ts';
+import { sessionSpan, traceparentOf } from '../../telemetry/trace-context.ts';
 import { changeRun } from '../change-run.ts';
 import { concludeRun } from '../conclude-run.ts';
 import { newRun } from '../new-run.ts';
@@ -145,9 +146,9 @@ export function seen(
  */
 function actionRun(
   { run, trigger, steps }: RunState,
-  { id, session }: OpenSessionStep,
+  { id, index, session }: OpenSessionStep,
   runId: string,
-  { tool, input, chosen }: AllowedCall,
+  { tool, input, chosen, risk }: AllowedCall,
   at: string,
 ): CreatedRun {
   const { tenant, automation: name, workspace, workflow, subject } = run;
@@ -155,7 +156,11 @@ function actionRun(
   const actor = sessionActor(session);
   const governed = [...steps.values()].flatMap((step) => step.governed?.request.action.makers ?? []);
   const { plan: _plan, ...event } = trigger;
-  const ofAction = { ...event, action: { tool, input, chosen, sessionStep: id }, receivedAt: at };
+  const ofAction = {
+    ...event,
+    action: { tool, input, chosen, sessionStep: id, ...(risk && { risk }) },
+    receivedAt: at,
+  };
   const created = newRun({
     runId,
     tenant,
@@ -170,6 +175,7 @@ function actionRun(
       action: { tool, inputHash: hashOf(input), of: { runId: run.runId, step: id } },
     },
     makers: [...(run.makers ?? []), ...requesterOf(run), ...governed, actor],
+    traceparent: traceparentOf(run, sessionSpan(index)),
   });
   return { ...created, trigger: ofAction };
 }

@@ -12,7 +12,7 @@ import type { IdempotencyRecord } from '../idempotency.ts';
 import type { Receipt } from '../receipt.ts';
 import { isTerminal, type Run, type Trigger } from '../run.ts';
 import { isOverdue, listedTitle, needsResolution } from '../run-filter.ts';
-import { DUE_SHARDS } from '../run-store.ts';
+import { DUE_SHARDS, dueTimeStep } from '../run-store.ts';
 import { shortSubject } from '../subject.ts';
 import * as keys from './dynamo-keys.ts';
 import { isPackedWithDictionary, packWithDictionary, unpackWithDictionary } from './row-dictionary.ts';
@@ -108,7 +108,7 @@ export function runItem(run: Run): Item {
     ...(isOverdue(run) && inList(keys.RUN_LISTS.overdue(tenant), createdAt)),
     ...(needsResolution(run) && inList(keys.RUN_LISTS.needsResolution(tenant), createdAt)),
     ...(assignee !== undefined && inList(keys.RUN_LISTS.assignee(tenant, assignee), createdAt)),
-    ...(!isTerminal(run) && run.dueAt !== undefined && dueAt(runId, run.dueAt)),
+    ...(!isTerminal(run) && run.dueAt !== undefined && dueAt(runId, dueTimeStep(run.dueAt))),
   });
 }
 

@@ -327,6 +327,7 @@ function rowIn(item: Item): RunRow | undefined {
   if (sk.startsWith(keys.STEP_PREFIX)) return { kind: 'step', step: docOf(item) };
   if (sk.startsWith(keys.COMMIT_PREFIX)) return { kind: 'commit', commit: docOf(item) };
   if (sk.startsWith(keys.APPROVAL_PREFIX)) return { kind: 'approval', approval: docOf(item) };
+  if (sk.startsWith(keys.ASSIGNMENT_PREFIX)) return { kind: 'assignment', assignment: docOf(item) };
   return undefined;
 }
 

@@ -6,6 +6,7 @@ import type { IdempotencyRecord } from '../idempotency.ts';
 import { dayOf, type LogEntry, logEntryId } from '../log-entry.ts';
 import type { Run, Trigger } from '../run.ts';
 import {
+  type ArtifactReference,
   type CommitResult,
   type DueRun,
   type EvidenceRecord,
@@ -200,6 +201,14 @@ export class DynamoRunStore extends DynamoRunReads implements RunStore {
     ]);
     // Sealed before: the first record stays, and only the outbox entry is deleted.
     if (refusals) await this.completeOutboxEntry(entryId);
+  }
+
+  async completeExport(entryId: string, tenant: string, runId: string, artifacts: ArtifactReference[]): Promise<void> {
+    const evidence = await this.evidence(tenant, runId);
+    // Nothing else of the record ever changes, and every invocation adds the same references.
+    const put =
+      evidence && this.rows.put(toItem(keys.evidenceKey(tenant, runId), { ...evidence, artifacts }), ROW_EXISTS);
+    await this.#transact([...(put ? [put] : []), this.rows.remove(keys.outboxKey(entryId))]);
   }
 
   async expireRun(tenant: string, runId: string, afterSeconds: number): Promise<void> {

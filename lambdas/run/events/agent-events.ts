@@ -6,6 +6,9 @@ const CommandStatus = z.enum(['succeeded', 'failed', 'timed_out', 'canceled', 'n
 const UNASSIGNED_BECAUSE = ['no_agent', 'not_acknowledged', 'refused', 'never_started'] as const;
 export type UnassignedBecause = (typeof UNASSIGNED_BECAUSE)[number];
 
+/** People know an agent by its name, which its id contains: `acme.payments-1_` and 32 digits. */
+const nameOf = (agentId: string): string => /^[^.]+\.(.+)_[0-9a-f]{32}$/.exec(agentId)?.[1] ?? agentId;
+
 const ofAssignment = { agent: Id, assignment: Id, leaseVersion: Count };
 
 /** Commands that agents run. */
@@ -20,7 +23,7 @@ export const AGENT_EVENTS = {
       /** The SHA-256 of the signed statement: command, arguments, agent, lease and time. */
       statementHash: Hash,
     }),
-    text: ({ step, agent, profile }) => `${step}: assigned to agent ${agent}, profile ${profile}`,
+    text: ({ step, agent, profile }) => `${step}: assigned to agent ${nameOf(agent)}, profile ${profile}`,
     replay: (replay, event) => {
       const step = stepOf(replay, event);
       const { agent, assignment, profile, statementHash } = event;
@@ -39,7 +42,7 @@ export const AGENT_EVENTS = {
       assignment: Id.optional(),
       reason: Sentence,
     }),
-    text: ({ step, agent, reason }) => `${step}: not assigned${agent ? ` to agent ${agent}` : ''}: ${reason}`,
+    text: ({ step, agent, reason }) => `${step}: not assigned${agent ? ` to agent ${nameOf(agent)}` : ''}: ${reason}`,
     tone: () => 'waiting',
   }),
   'step.command_ended': eventKind({
@@ -61,7 +64,7 @@ export const AGENT_EVENTS = {
     text: ({ step, agent, status, exitCode, durationMs, violations }) => {
       const how = exitCode === null ? status : `${status}, exit code ${exitCode}`;
       const against = violations.length > 0 ? `; it violated ${violations.join(', ')}` : '';
-      return `${step}: agent ${agent}: ${how} after ${durationMs} ms${against}`;
+      return `${step}: agent ${nameOf(agent)}: ${how} after ${durationMs} ms${against}`;
     },
     tone: ({ status }) => (status === 'succeeded' ? undefined : 'bad'),
     siem: ({ status, violations }) => ({
@@ -92,7 +95,8 @@ export const AGENT_EVENTS = {
       exitCode: z.int().nullable(),
       outputSha256: Hash,
     }),
-    text: ({ step, agent, status }) => `${step}: agent ${agent} reported "${status}" too late; it changes nothing`,
+    text: ({ step, agent, status }) =>
+      `${step}: agent ${nameOf(agent)} reported "${status}" too late; it changes nothing`,
     tone: () => 'bad',
     siem: () => ({ severity: 'medium' }),
   }),

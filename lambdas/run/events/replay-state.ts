@@ -13,6 +13,8 @@ export interface RecordedStep {
   fields: Fields;
   /** The last claim, with the receipt key of its write, unless something else has happened to the step since. */
   claim?: RecordedEvent;
+  /** The claim has started a session: the output of the step is that of the session, and the receipt has its start. */
+  hasSession?: boolean;
   /** The last decision of policy about it. */
   decided?: RecordedEvent;
   /** The approval that it waits for or depends on. */

@@ -137,13 +137,16 @@ export const RUN_EVENTS = {
       salted: z.literal(true).optional(),
       /** Of the published version of the workflow, which is stored under it. */
       workflowHash: Hash.optional(),
+      /** The flags that change what a run does, as they were when it started. */
+      flags: z.record(Id, z.boolean()).optional(),
     }),
     text: () => 'title, actor and links were extracted from the trigger',
-    replay: ({ run }, { requester }, { at }) => {
+    replay: ({ run }, { requester, flags }, { at }) => {
       run.startedAt = at;
       run.requester = requester;
+      run.flags = flags;
     },
-    proves: { run: '`startedAt` = *at*, `requester`' },
+    proves: { run: '`startedAt` = *at*, `requester`, `flags`' },
   }),
   'run.target_resolved': eventKind({
     summary: 'The configuration of the sessions of the run was chosen, or none could be: then the run fails.',

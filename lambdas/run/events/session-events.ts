@@ -24,11 +24,10 @@ export const SESSION_EVENTS = {
     fields: z.strictObject({ ...ofStep, configuration: Id, sessionHash: Hash, completionId: Id, until: Time }),
     text: ({ step, configuration, until }, time) =>
       `${step}: the session ${configuration} works, until ${time(until)} at the latest`,
-    // The output of its start is not that of the step.
     replay: (replay, event) => {
-      stepOf(replay, event).claim = undefined;
+      stepOf(replay, event).hasSession = true;
     },
-    proves: { step: 'ends the claim' },
+    proves: { step: 'the claim has started a session' },
   }),
   'session.seen': eventKind({
     summary: 'The session gave a sign of life. Recorded at most every few minutes.',

@@ -21,6 +21,7 @@ export const STEP_EVENTS = {
     replay: (replay, event) => {
       const step = stepOf(replay, event);
       step.claim = event;
+      step.hasSession = false;
       step.fields.tool = event.tool;
       replay.claimedLast = step;
     },
@@ -41,13 +42,13 @@ export const STEP_EVENTS = {
         receiptKey: reused?.receiptKey,
         input: undefined,
       });
-      // A write and its step end in one commit, with one output.
-      const write = replay.writes.get(step.claim?.receiptKey);
+      // A write and its step end in one commit, with one output. A session ends later than its start.
+      const write = step.hasSession ? undefined : replay.writes.get(step.claim?.receiptKey);
       if (write) write.fields.output = output;
     },
     proves: {
       step: '`status` `succeeded`, `skipped`, `output` = `outputHash`, no `error`, no `input`; without a claim: the `receiptKey` of a `write.reused` right before it, else none',
-      receipt: 'of the receipt of the claim: `output` = `outputHash`',
+      receipt: 'of the receipt of the claim, unless it has started a session: `output` = `outputHash`',
     },
   }),
   'step.copied': eventKind({
@@ -80,9 +81,12 @@ export const STEP_EVENTS = {
     text: ({ step, actor, signal }) => `${step}: ${actor} sent the signal "${signal}"`,
   }),
   'step.retry_scheduled': eventKind({
-    summary: 'An attempt failed. The next one is scheduled.',
-    fields: z.strictObject({ ...ofStep, retryAt: Time, error: RecordedErrorFields }),
-    text: ({ step, retryAt, error }, time) => `${step}: retry at ${time(retryAt)}: ${errorText(error)}`,
+    summary: 'An attempt failed, and the next one is scheduled; or with `flag`, the step waits until this flag is on.',
+    fields: z.strictObject({ ...ofStep, retryAt: Time, error: RecordedErrorFields, flag: Id.optional() }),
+    text: ({ step, retryAt, error, flag }, time) =>
+      flag === undefined
+        ? `${step}: retry at ${time(retryAt)}: ${errorText(error)}`
+        : `${step}: waits for ${flag}: ${errorText(error)}`,
     tone: () => 'waiting',
     replay: endClaim,
     proves: { step: 'ends the claim' },

@@ -32,3 +32,9 @@ export function whereToLook({ runId }: Pick<Run, 'runId'>, consoleUrl: string | 
   if (consoleUrl === undefined) return [command];
   return [link(`${consoleUrl}/runs/${encodeURIComponent(runId)}`, 'Show the run'), ownText(' or '), command];
 }
+
+/** In the thread people know what the run is about. */
+export const progressMessage = (run: Run, text: string, consoleUrl: string | undefined): Message => ({
+  text: escapedText(text),
+  blocks: [richText([[ownText(`${text} `), ...whereToLook(run, consoleUrl)]])],
+});

@@ -9,11 +9,12 @@ import type { Log } from '../../entry/ports.ts';
 import type { NoticeOf } from '../../notify/notice-store.ts';
 import type { RunEndMessages } from '../../notify/notify-run-end.ts';
 import { NoDestination, type Postable } from '../../notify/post-once.ts';
+import type { ProgressMessages } from '../../notify/post-progress.ts';
 import type { Definitions } from '../../pipeline/definitions.ts';
-import type { TerminalRun } from '../../run/run.ts';
-import type { NotifiedPlace } from '../../run/run-terms.ts';
+import type { Run, TerminalRun } from '../../run/run.ts';
+import type { NotifiedPlace, SlackThread } from '../../run/run-terms.ts';
 import type { Message } from '../block-kit.ts';
-import { runEndMessage } from './run-end-message.ts';
+import { progressMessage, runEndMessage } from './run-end-message.ts';
 
 const Opened = z.object({ ok: z.literal(true), channel: z.object({ id: z.string() }) });
 /** The place does not exist, or the app is not in it. People can change that, but the message is then of no use. */
@@ -35,7 +36,7 @@ interface Place {
 }
 
 /** Messages about runs in the tenant's Slack workspace. The bot token is read for each message. */
-export class SlackNotices implements RunEndMessages {
+export class SlackNotices implements RunEndMessages, ProgressMessages {
   readonly #ports: NoticePorts;
 
   constructor(ports: NoticePorts) {
@@ -44,6 +45,10 @@ export class SlackNotices implements RunEndMessages {
 
   ofEnd(run: TerminalRun, place: NotifiedPlace, notice: NoticeOf): Postable {
     return this.to(place, notice, () => runEndMessage(run, this.#ports.consoleUrl));
+  }
+
+  ofProgress(run: Run, thread: SlackThread, notice: NoticeOf, text: string): Postable {
+    return this.to(thread, notice, () => progressMessage(run, text, this.#ports.consoleUrl));
   }
 
   /** A message to a place, marked with its notice. */

@@ -39,7 +39,8 @@ const Command = z.object({
   team_id: Id.optional(),
   enterprise_id: Id.optional(),
   user_id: Id,
-  text: z.string().default(''),
+  trigger_id: z.string().max(200).optional(),
+  text: z.string().max(4_000).default(''),
 });
 
 /** The value of a button; see `Seen` in approval-card.ts. */
@@ -61,11 +62,13 @@ export function parseInteraction(form: string): { user: SlackUser; payload: unkn
   return { user: slackUser(team?.id ?? enterprise?.id, user.id, user.team_id ?? undefined), payload };
 }
 
-export function parseCommand(form: string): { user: SlackUser; args: string[] } | undefined {
+/** `requestId`: the same if Slack sends the command again. */
+export function parseCommand(form: string): { user: SlackUser; args: string[]; requestId?: string } | undefined {
   const command = Command.safeParse(Object.fromEntries(new URLSearchParams(form)));
   if (!command.success) return undefined;
-  const { team_id: team, enterprise_id: enterprise, user_id: user, text } = command.data;
-  return { user: slackUser(team ?? enterprise, user), args: text.trim().split(/\s+/) };
+  const { team_id: team, enterprise_id: enterprise, user_id: user, trigger_id: requestId, text } = command.data;
+  const args = text.trim().split(/\s+/);
+  return { user: slackUser(team ?? enterprise, user), args, ...(requestId !== undefined && { requestId }) };
 }
 
 function slackUser(team: string | undefined, user: string, ownTeam?: string): SlackUser {

@@ -4,6 +4,7 @@ import type { Assignment } from '../../agents/assignment.ts';
 import type { AckRequest, AckResponse } from '../../agents/protocol.ts';
 import { agentsAreEnabled } from '../../run/caps.ts';
 import type { ErrorCode } from '../../run/errors.ts';
+import { isOn, WRITES_ARE_OFF } from '../../run/flags.ts';
 import { AGENT_HOLDS_MS, later } from '../../run/lease.ts';
 import { isTerminal } from '../../run/run.ts';
 import type { AssignedStep, RunningStep } from '../../run/step.ts';
@@ -11,6 +12,7 @@ import { draftAndCommit, loadState } from '../../run-changes/commit-run.ts';
 import { concludeRun } from '../../run-changes/conclude-run.ts';
 import type { RunState } from '../../run-changes/run-changer.ts';
 import { reportOutcome } from '../6-report-outcome.ts';
+import { heldBack } from '../held-back.ts';
 import { type AgentPorts, assignmentOf, freeSlot, holdSlot } from './agent-ports.ts';
 
 /** Others may change the run meanwhile: each try works on the newer state. */
@@ -34,6 +36,7 @@ export const acknowledgeAssignment: AcknowledgeAssignment<AgentPorts> = async (p
     const held = isHeld(state, assignment) ? step : undefined;
     if (held?.status !== 'running') break;
     if (held.assigned) return confirmAgain(held, held.assigned, caller);
+    if (!isOn(state.settings, 'writes.enabled')) return holdBack(ports, caller, assignment);
     const why = whyNotNow(state);
     if (why !== undefined) return { confirmed: false, expires_at: null, reason: why };
     const expiresAt = await acknowledge(ports, caller, assignment, state, held);
@@ -59,6 +62,18 @@ function confirmAgain({ lease }: RunningStep, assigned: AssignedStep, { agent, b
 function whyNotNow({ run, settings }: RunState): string | undefined {
   if (run.stopRequest) return 'the run is being stopped';
   return agentsAreEnabled(settings) ? undefined : 'agents are switched off (backout)';
+}
+
+/** Writes are switched off: the command does not run, and its step waits. A command may write, so each one counts as a write. */
+async function holdBack(ports: AgentPorts, { agent }: AgentCaller, assignment: Assignment): Promise<Ack> {
+  const { tenant, runId, stepIndex, leaseVersion, assignmentId } = assignment;
+  await reportOutcome(ports, {
+    ...{ tenant, runId, stepIndex, leaseVersion },
+    outcome: heldBack(WRITES_ARE_OFF),
+    assignment: { read: assignment, ending: { status: 'withdrawn', reason: WRITES_ARE_OFF } },
+  });
+  await freeSlot(ports, agent, assignmentId);
+  return { confirmed: false, expires_at: null, reason: 'writes are switched off' };
 }
 
 /** Returns the end of the lease, or undefined if another commit was faster. */

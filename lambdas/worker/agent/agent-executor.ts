@@ -1,7 +1,8 @@
 import { type Agent, withAssignment } from '../../agents/agent.ts';
+import { AGENT_PROTOCOL_VERSION } from '../../agents/agent-terms.ts';
 import { ASSIGNMENT_SCHEMA_VERSION, type Assignment, assignmentIdOf } from '../../agents/assignment.ts';
 import { findAgent } from '../../agents/find-agent.ts';
-import { AGENT_PROTOCOL_VERSION, type AssignmentStatement } from '../../agents/protocol.ts';
+import type { AssignmentStatement } from '../../agents/protocol.ts';
 import { signAssignment } from '../../agents/sign-assignment.ts';
 import { type AssignedCommand, assignedCommand } from '../../connectors/agent/command.ts';
 import { findOperation } from '../../connectors/registry.ts';
@@ -84,7 +85,7 @@ async function newAssignment(
   command: AssignedCommand,
   agent: Agent,
 ): Promise<Assignment> {
-  const { step, receipt } = claimed;
+  const { step, receipt, traceparent } = claimed;
   const { index: stepIndex, id: stepId, leaseVersion } = step;
   const assignmentId = assignmentIdOf({ runId, stepIndex, leaseVersion });
   const statement = statementOf({ tenant, runId, at, assignmentId }, claimed, command, agent);
@@ -100,7 +101,7 @@ async function newAssignment(
     environment: command.environment,
     profile: command.profile,
     credentials: [...command.credentials],
-    ...{ envelope, statementHash },
+    ...{ envelope, statementHash, traceparent },
     offeredAt: at,
     acknowledgeBy: step.lease.expiresAt,
   };

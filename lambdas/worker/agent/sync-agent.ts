@@ -150,7 +150,7 @@ async function offersOf({ agents }: AgentPorts, agent: Agent, at: string): Promi
   );
   return rows.flatMap((row) =>
     row?.status === 'offered' && row.agentId === agent.agentId
-      ? [{ assignment_id: row.assignmentId, envelope: row.envelope }]
+      ? [{ assignment_id: row.assignmentId, envelope: row.envelope, traceparent: row.traceparent }]
       : [],
   );
 }

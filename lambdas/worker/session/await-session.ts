@@ -31,6 +31,7 @@ export function awaitSession(draft: RunDraft, { step, receipt }: ClaimedStep, { 
     .put({
       ...factsOf(step, draft.at),
       session,
+      receiptKey: receipt.key,
       status: 'waiting_external',
       awaits: { kind: 'session', until, lookAt },
     })

@@ -1,7 +1,7 @@
 import { withinDeadline } from '../../connectors/attempt-deadline.ts';
 import { a2aProvider } from '../../connectors/session/a2a-provider.ts';
 import type { SessionState } from '../../connectors/session/session-provider.ts';
-import { AttemptTime } from '../../proposal/attempt-time.ts';
+import { readTime } from '../../proposal/attempt-time.ts';
 import { recordedError } from '../../run/errors.ts';
 import type { SessionLoss } from '../../run/events/session-events.ts';
 import type { RunDraft } from '../../run/run-draft.ts';
@@ -24,31 +24,33 @@ const LOST: Record<SessionLoss, string> = {
  * If the provider cannot be asked, nothing changes, and the sweeper sends the run again.
  */
 export async function finalizeSession(worker: Worker, draft: RunDraft, step: OpenSessionStep): Promise<void> {
-  const { awaits, session } = step;
+  const { awaits, session, receiptKey } = step;
   if (awaits.until <= draft.at) {
     const error = recordedError('SESSION_TIMED_OUT', `the session did not complete before ${awaits.until}`);
-    fail(draft, step, error, { by: TIMEOUT });
+    fail(draft, step, error, { by: TIMEOUT, receiptKey });
     return;
   }
   if (awaits.lookAt > draft.at) return;
-  const state = await stateOf(worker, draft.run.tenant, step);
+  const state = await stateOf(worker, draft.run, step);
   if (state === undefined) return;
   const because: SessionLoss = state === 'working' ? 'silent' : state;
   const { id, index } = step;
   draft.record({ type: 'session.lost', step: id, index, because, seenAt: session.seenAt });
-  fail(draft, step, recordedError('SESSION_LOST', LOST[because]), { by: TIMEOUT });
+  fail(draft, step, recordedError('SESSION_LOST', LOST[because]), { by: TIMEOUT, receiptKey });
 }
 
 /** Undefined if the provider could not be asked. */
 async function stateOf(
   worker: Worker,
-  tenant: string,
-  { session: { at, sessionId }, id }: OpenSessionStep,
+  run: RunDraft['run'],
+  { session: { at, sessionId }, id, index }: OpenSessionStep,
 ): Promise<SessionState | undefined> {
   if (!at) return 'missing';
+  const { tenant } = run;
   try {
     const access = await worker.connections.open(tenant, at.connection);
-    return await withinDeadline(new AttemptTime(worker), () => a2aProvider.state(access, at.url, sessionId));
+    const time = readTime(worker, run, index);
+    return await withinDeadline(time, () => a2aProvider.state(access, at.url, sessionId));
   } catch (error) {
     worker.log.warn('the state of a session could not be read; the worker asks again', { tenant, step: id, error });
     return undefined;
@@ -63,7 +65,8 @@ export async function endSession(worker: Worker, { tenant, runId }: StepMessage,
   const { url, connection } = session.at;
   try {
     const access = await worker.connections.open(tenant, connection);
-    await withinDeadline(new AttemptTime(worker), () => a2aProvider.end(access, url, session.sessionId));
+    const time = readTime(worker, stored?.run ?? { tenant, runId }, index);
+    await withinDeadline(time, () => a2aProvider.end(access, url, session.sessionId));
   } catch (error) {
     worker.log.warn('a session could not be ended', { tenant, runId, error });
   }

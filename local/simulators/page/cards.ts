@@ -20,7 +20,7 @@ interface Group {
 
 export interface PageCards {
   users: SystemsState['users'];
-  sections: Record<'slack' | 'servicenow' | 'github' | 'pagerduty' | 'calls', Group[]>;
+  sections: Record<'slack' | 'servicenow' | 'github' | 'pagerduty' | 'sessions' | 'calls', Group[]>;
   modals: (Card & { user: string })[];
 }
 
@@ -40,6 +40,7 @@ export function toCards(state: SystemsState): PageCards {
         ),
       ),
       pagerduty: single(state.alerts.map((alert) => card(alert.id, alertCard(alert)))),
+      sessions: single(state.sessions.map((session) => card(session.id, sessionCard(session)))),
       calls: single(state.calls.map((call) => card(String(call.seq), callRow(call)))),
     },
     modals: state.views.map((view) => ({ ...card(view.id, modalForm(view)), user: view.user })),
@@ -102,6 +103,15 @@ function alertCard(alert: Alert): SafeHtml {
     <p class="byline"><span class="chip ${alert.status}">${alert.status}</span> <span class="chip">${alert.severity}</span> ${time(alert.created_at)}<span class="spacer"></span>${alert.triggers > 1 && html`<span class="quiet">${alert.triggers} triggers merged</span>`}</p>
     <h3>${alert.summary}</h3>
     <p class="quiet">${alert.source} · <span class="id">${alert.dedup_key}</span></p>
+  </article>`;
+}
+
+function sessionCard({ id, state, behavior, runId, deeds, startedAt }: SystemsState['sessions'][number]): SafeHtml {
+  const done = deeds.map(({ at, what }) => html`<li><p class="byline">${time(at)} ${what}</p></li>`);
+  return html`<article class="card">
+    <p class="byline"><span class="chip">${state.replace('TASK_STATE_', '').toLowerCase()}</span>${behavior && html` <span class="chip">${behavior.replaceAll('_', ' ')}</span>`} ${time(startedAt)}<span class="spacer"></span><span class="id">${id}</span></p>
+    <h3><a href="/runs/${runId}">${runId}</a></h3>
+    ${done.length > 0 && html`<details open><summary>${count(done.length, 'deed', 'deeds')}</summary><ul class="notes">${done}</ul></details>`}
   </article>`;
 }
 

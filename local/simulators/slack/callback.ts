@@ -19,7 +19,7 @@ export interface Outcome {
 }
 
 export interface SlackCallback {
-  url: (endpoint: 'interactivity' | 'commands') => string;
+  url: (endpoint: 'interactivity' | 'commands' | 'events') => string;
   /** By team id. */
   signingSecrets: Readonly<Record<string, string>>;
 }
@@ -29,11 +29,13 @@ export async function sendCallback(
   nowMs: number,
   callback: SlackCallback,
   team: SlackTeam,
-  endpoint: 'interactivity' | 'commands',
-  form: Record<string, string>,
+  endpoint: 'interactivity' | 'commands' | 'events',
+  /** A form; events are JSON. */
+  sent: Record<string, unknown>,
 ): Promise<Outcome> {
   const url = callback.url(endpoint);
-  const body = new URLSearchParams(form).toString();
+  const isForm = endpoint !== 'events';
+  const body = isForm ? new URLSearchParams(sent as Record<string, string>).toString() : JSON.stringify(sent);
   const timestamp = String(Math.floor(nowMs / 1000));
   const signature = createHmac('sha256', callback.signingSecrets[team.id] ?? '')
     .update(`v0:${timestamp}:${body}`)
@@ -43,7 +45,7 @@ export async function sendCallback(
     const response = await fetch(url, {
       method: 'POST',
       headers: {
-        'content-type': 'application/x-www-form-urlencoded',
+        'content-type': isForm ? 'application/x-www-form-urlencoded' : 'application/json',
         'user-agent': 'Slackbot 1.0 (+https://api.slack.com/robots)',
         'x-slack-request-timestamp': timestamp,
         'x-slack-signature': `v0=${signature}`,

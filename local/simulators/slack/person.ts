@@ -28,13 +28,20 @@ const commandSchema = z.strictObject({
   /** The whole command, for example `/countersign pending`. */
   typed: z.string().regex(/^\/\S/, 'a command starts with a slash'),
 });
+const messageSchema = z.strictObject({
+  user: personSchema,
+  channel: z.string().default('#general'),
+  text: z.string().min(1),
+  /** Of the first message of a thread. */
+  thread_ts: z.string().optional(),
+});
 const dismissSchema = z.strictObject({ user: personSchema, view_id: z.string() });
 
 export interface SlackPerson {
   act(verb: string, body: unknown): Promise<SimResponse>;
 }
 
-export const PERSON_VERBS = ['_click', '_submit', '_command', '_dismiss'];
+export const PERSON_VERBS = ['_click', '_submit', '_command', '_message', '_dismiss'];
 
 /** The people of the workspaces. Countersign receives their clicks and submissions as signed requests, as from Slack. */
 export function slackPerson(
@@ -82,6 +89,18 @@ export function slackPerson(
     return outcome;
   };
 
+  /** Slack sends a message that mentions the app as two events, and one in a conversation with the app as one. */
+  const write = async (input: z.infer<typeof messageSchema>): Promise<Outcome> => {
+    const workspace = workspaceOf(workspaces, input.user);
+    const { message, events } = context.store.transaction(() => writtenMessage(workspace, input));
+    let outcome: Outcome = { ok: true, message: 'Posted.' };
+    for (const event of events) {
+      outcome = await sendCallback(context.now(), callback, workspace.team, 'events', eventOf(workspace, event));
+      if (!outcome.ok) return outcome;
+    }
+    return { ...outcome, body: { channel: message.channel, ts: message.ts } };
+  };
+
   const dismiss = (input: z.infer<typeof dismissSchema>): Outcome => {
     const workspace = workspaceOf(workspaces, input.user);
     workspace.closeView(ownView(workspace, input).id);
@@ -92,6 +111,7 @@ export function slackPerson(
     act: async (verb, body) => {
       let outcome: Outcome;
       if (verb === '_click') outcome = await click(parse(clickSchema, body));
+      else if (verb === '_message') outcome = await write(parse(messageSchema, body));
       else if (verb === '_command') outcome = await command(parse(commandSchema, body));
       else if (verb === '_submit') outcome = await submit(parse(submitSchema, body));
       else outcome = context.store.transaction(() => dismiss(parse(dismissSchema, body)));
@@ -171,6 +191,28 @@ function blockActions(workspace: SlackWorkspace, input: z.infer<typeof clickSche
     ],
   };
 }
+
+function writtenMessage(workspace: SlackWorkspace, { user, channel, text, thread_ts }: z.infer<typeof messageSchema>) {
+  const place = workspace.channelForPost(channel);
+  const message = workspace.write(place, { user, text, ...(thread_ts !== undefined && { thread_ts }) });
+  const isDirect = place.id.startsWith('D');
+  const sent = {
+    ...{ user, text, ts: message.ts, channel: place.id, event_ts: message.ts },
+    ...(thread_ts !== undefined && { thread_ts }),
+  };
+  const asMessage = { type: 'message', channel_type: isDirect ? 'im' : 'channel', ...sent };
+  const mentions = text.includes(`<@${APP.user}>`) && !isDirect;
+  return { message, events: mentions ? [{ type: 'app_mention', ...sent }, asMessage] : [asMessage] };
+}
+
+const eventOf = (workspace: SlackWorkspace, event: Record<string, unknown>): Record<string, unknown> => ({
+  type: 'event_callback',
+  team_id: workspace.team.id,
+  api_app_id: APP.app_id,
+  event,
+  event_id: `Ev${String(event.ts).replace('.', '')}${String(event.type).length}`,
+  authorizations: [{ team_id: workspace.team.id, user_id: APP.user, is_bot: true }],
+});
 
 function slashCommand(
   workspace: SlackWorkspace,

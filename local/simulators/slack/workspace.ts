@@ -19,8 +19,9 @@ export interface SlackUser {
 export interface SlackMessage {
   type: 'message';
   user: string;
-  bot_id: string;
-  app_id: string;
+  /** Absent for messages of people. */
+  bot_id?: string;
+  app_id?: string;
   text: string;
   ts: string;
   channel: string;
@@ -81,6 +82,7 @@ export const USERS: readonly SlackUser[] = [
   user('U300CHLOE', 'chloe', 'Chloe Martin'),
   user('U400GRETA', 'greta', 'Greta Globex', GLOBEX),
   user('U500IRENE', 'irene', 'Irene Ito', INITECH),
+  user('U600OSCAR', 'oscar', 'Oscar Operator'),
 ];
 
 const TRIGGER_LIFETIME_MS = 3_000;
@@ -153,6 +155,13 @@ export class SlackWorkspace {
       channel: channel.id,
       ...content,
     };
+    this.save(message);
+    return message;
+  }
+
+  /** A message of a person. */
+  write(channel: SlackChannel, content: Pick<SlackMessage, 'user' | 'text' | 'thread_ts'>): SlackMessage {
+    const message: SlackMessage = { type: 'message', ts: this.timestamp(), channel: channel.id, ...content };
     this.save(message);
     return message;
   }

@@ -33,6 +33,8 @@ export function checkFinalState(simulation: Simulation): void {
   checkFields(simulation);
   simulation.observer.bulk.checkFinished();
   simulation.observer.agents.checkFinal();
+  simulation.observer.notices.checkFinal();
+  simulation.observer.sessions.checkFinal(simulation.hadFaults);
   checkApprovals(simulation);
   simulation.observer.digests.checkListed(simulation.observer.approvals.all(), simulation.hadFaults);
 }

@@ -1,3 +1,4 @@
+import { SESSION_TOOL } from '../../../lambdas/connectors/session/session.ts';
 import type { Plan } from '../../../lambdas/plan/plan.ts';
 import type { RunChange } from '../../../lambdas/run/commit.ts';
 import type { IntentReceipt, Receipt } from '../../../lambdas/run/receipt.ts';
@@ -61,7 +62,8 @@ export class RepeatedRunInvariants {
   }
 
   #checkReplay({ tenant, runId, request }: Run, intent: IntentReceipt): void {
-    if (!request?.replay) return;
+    // The session of the original has ended, so its work needs another one. What the session writes are receipts of their own.
+    if (!request?.replay || intent.tool === SESSION_TOOL) return;
     const steps = this.#store.inside.steps(tenant, request.replay.of);
     const original = steps.find(({ index }) => index === intent.stepIndex);
     const made = original && this.#receipts.get(`${tenant} ${receiptKeyOf(original)}`);

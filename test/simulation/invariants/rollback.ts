@@ -18,6 +18,8 @@ export class RollbackInvariants {
   readonly #doneAt = new Map<string, string>();
   /** The writes that were undone, by key and time of their intent. */
   readonly #reversed = new Set<string>();
+  /** The same by run that made the write and key: its receipt may be replaced later, because an undo frees the key. */
+  readonly #reversedOf = new Set<string>();
   /** The fields of an incident that an invocation read last. */
   readonly #lastRead = new Map<string, Record<string, string>>();
 
@@ -44,7 +46,12 @@ export class RollbackInvariants {
 
   /** Two runs may share an identical write: then neither may undo it alone. */
   #checkReversed({ tenant, runId }: Run, receiptKey: string): void {
-    const write = `${tenant} ${receiptKey} ${this.#store.inside.receipt(tenant, receiptKey)?.intentAt}`;
+    const receipt = this.#store.inside.receipt(tenant, receiptKey);
+    if (receipt?.outcome !== 'reversed') {
+      this.#report('a write that is undone has a reversed receipt', `${receiptKey} is ${receipt?.outcome}`);
+    }
+    const write = `${tenant} ${receiptKey} ${receipt?.intentAt}`;
+    this.#reversedOf.add(`${tenant} ${receipt?.runId} ${receiptKey}`);
     if (this.#reversed.has(write)) this.#report('a write is undone at most once', `${receiptKey}, again by ${runId}`);
     this.#reversed.add(write);
     for (const other of this.#store.inside.runs()) {
@@ -130,7 +137,7 @@ export class RollbackInvariants {
     }
     for (const { step: id, outcome } of log) {
       const step = steps.find((each) => each.id === id);
-      const undoneElsewhere = run.rollbackOf && step && this.#receiptOf(run, step)?.outcome === 'reversed';
+      const undoneElsewhere = run.rollbackOf && step && this.#isReversed(run, run.rollbackOf.runId, step);
       const undo = steps.find(({ undoes }) => undoes === step?.index);
       // A failed command stays failed, although its rollback has undone what it changed.
       const ranRollback = step !== undefined && mayHaveWritten(step) && undo?.status === 'succeeded';
@@ -158,6 +165,13 @@ export class RollbackInvariants {
   #isOpen(run: Run, step: Step): boolean {
     const receipt = this.#receiptOf(run, step);
     return receipt?.outcome === 'unknown' && receipt.runId === run.runId && receipt.stepIndex === step.index;
+  }
+
+  /** After the undo, another run may make the identical write, with a new receipt under the same key. */
+  #isReversed(run: Run, writer: string, step: Step): boolean {
+    const isUndone = this.#reversedOf.has(`${run.tenant} ${writer} ${receiptKeyOf(step)}`);
+    const receipt = this.#receiptOf(run, step);
+    return receipt?.outcome === 'reversed' || (isUndone && receipt?.runId !== writer);
   }
 
   #receiptOf({ tenant }: Run, step: Step): Receipt | undefined {

@@ -135,6 +135,8 @@ const INITIATOR_OF: Readonly<Record<string, Initiator>> = {
   APPROVAL_EXPIRED: 'timeout',
   WAIT_TIMED_OUT: 'timeout',
   RUN_TIMED_OUT: 'timeout',
+  SESSION_TIMED_OUT: 'timeout',
+  SESSION_LOST: 'timeout',
   POLICY_DENIED: 'policy',
   POLICY_ERROR: 'policy',
 };

@@ -7,6 +7,7 @@ import { receiptKeyOf } from '../../../lambdas/run/step.ts';
 import { HOOKS_HOST } from '../../fakes/http-through-fetch.ts';
 import type { MemoryRunStore } from '../../fakes/memory-run-store.ts';
 import type { TargetRequest } from '../simulated-targets.ts';
+import type { KillSwitchInvariants } from './kill-switch.ts';
 import { TERMINAL } from './lifecycle-table.ts';
 import { matchesAction } from './matches-action.ts';
 import type { Report } from './report.ts';
@@ -23,6 +24,7 @@ export class TargetRequestInvariants {
     noCommands: boolean;
     time: Clock;
     skewMs: number;
+    killSwitch: KillSwitchInvariants;
     approval: (id: string) => Approval | undefined;
   };
   /**
@@ -37,6 +39,8 @@ export class TargetRequestInvariants {
   /** The receipt key of each request, and the keys whose write has reached its target. */
   readonly #keys = new WeakMap<TargetRequest, string>();
   readonly #made = new Set<string>();
+  /** Starts of sessions that their agent has lost: nobody can find out that they were made. */
+  readonly #gone = new Set<string>();
 
   constructor(
     report: Report,
@@ -46,6 +50,7 @@ export class TargetRequestInvariants {
       noCommands: boolean;
       time: Clock;
       skewMs: number;
+      killSwitch: KillSwitchInvariants;
       approval: (id: string) => Approval | undefined;
     },
   ) {
@@ -88,6 +93,18 @@ export class TargetRequestInvariants {
     this.#made.add(key);
   }
 
+  /** A session was started. It is a marked write, although no request carries its mark. */
+  sessionStarted(tenant: string, key: string): void {
+    const mark = markOf(tenant, key);
+    this.#timesMade.set(mark, (this.#timesMade.get(mark) ?? 0) + 1);
+    this.#made.add(`${tenant} ${key}`);
+  }
+
+  sessionGone(tenant: string, key: string): void {
+    this.#gone.add(key);
+    this.#made.delete(`${tenant} ${key}`);
+  }
+
   sent(request: TargetRequest): void {
     const { by, method, url } = request;
     const what = `${by.id} ${method} ${url.pathname}`;
@@ -107,6 +124,7 @@ export class TargetRequestInvariants {
     if (method !== 'GET') this.#checkRetry(request, what);
     const key = method === 'GET' ? undefined : this.#intending(request)?.key;
     if (key !== undefined) this.#keys.set(request, key);
+    if (method !== 'GET') this.#known.killSwitch.sent(by, key, what);
   }
 
   /** Source 001, 7.2: a write with high blast radius is sent again only after an approval of the retry. */
@@ -170,7 +188,7 @@ export class TargetRequestInvariants {
     if (receipt.outcome === 'succeeded' && times === 0) {
       this.#report('a succeeded receipt has a write', receipt.key);
     }
-    if (receipt.outcome === 'failed' && times > 0 && this.#clocksAreClose) {
+    if (receipt.outcome === 'failed' && times > 0 && this.#clocksAreClose && !this.#gone.has(receipt.key)) {
       this.#report('a failed receipt means that no write happened', receipt.key);
     }
   }

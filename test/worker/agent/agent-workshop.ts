@@ -2,10 +2,10 @@ import { createPublicKey, verify } from 'node:crypto';
 import { type Agent, newAgent } from '../../../lambdas/agents/agent.ts';
 import { registerAgent } from '../../../lambdas/agents/agent-lifecycle.ts';
 import type { AgentCaller, SyncResult } from '../../../lambdas/agents/agent-requests.ts';
+import { ASSIGNMENT_PAYLOAD_TYPE } from '../../../lambdas/agents/agent-terms.ts';
 import { ProfileDefinition } from '../../../lambdas/agents/profiles.ts';
 import {
   AckRequest,
-  ASSIGNMENT_PAYLOAD_TYPE,
   AssignmentStatement,
   CompleteRequest,
   HeartbeatRequest,

@@ -1,7 +1,7 @@
 import type { RunStatus } from './run.ts';
 
 /** The states of an execution in source 001, 2.1. */
-export const SESSION_STATES = [
+export const EXECUTION_STATES = [
   'queued',
   'assigning_worker',
   'waiting_for_approval',
@@ -13,7 +13,7 @@ export const SESSION_STATES = [
   'cancelled',
 ] as const;
 
-export const SESSION_STATE = {
+export const EXECUTION_STATE = {
   queued: 'queued',
   enriching: 'queued',
   ready: 'assigning_worker',
@@ -28,4 +28,4 @@ export const SESSION_STATE = {
   needs_human: 'failed',
   timed_out: 'failed',
   canceled: 'cancelled',
-} as const satisfies Record<RunStatus, (typeof SESSION_STATES)[number]>;
+} as const satisfies Record<RunStatus, (typeof EXECUTION_STATES)[number]>;

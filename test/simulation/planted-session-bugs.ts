@@ -1,0 +1,112 @@
+import type { PlantedBug } from './planted-bugs.ts';
+
+const SESSION_CONNECTOR = 'lambdas/connectors/session/session.ts';
+const COMPLETE = 'lambdas/run-changes/session/complete-session.ts';
+const COMMIT = 'lambdas/run-changes/commit-run.ts';
+const SESSIONS = 'session-completes,session-approved,session-lost,session-parallel';
+
+/** Bugs of sessions and their actions. */
+export const PLANTED_SESSION_BUGS: readonly PlantedBug[] = [
+  {
+    name: 'a session whose start has an unknown outcome is not searched for',
+    edits: [
+      {
+        file: SESSION_CONNECTOR,
+        find: 'const found = await a2aProvider.find(context.access, url, contract.sessionKey);',
+        replace: 'const found = undefined as { sessionId: string } | undefined;',
+      },
+    ],
+    violates: ['a step starts one session'],
+    shapes: 'session-completes',
+    faults: 'lost_reply',
+  },
+  {
+    name: 'a repeated start of a session has another deadline',
+    edits: [
+      {
+        file: 'lambdas/worker/session/session-contract.ts',
+        find: "{ openSince }: ClaimedStep['receipt']): string =>",
+        replace: "{ intentAt: openSince }: ClaimedStep['receipt']): string =>",
+      },
+    ],
+    violates: ['a repeated start says the same', 'the recorded session is the one that was prompted'],
+    shapes: 'session-completes',
+    faults: 'lost_reply',
+  },
+  {
+    name: 'a second completion with another content is confirmed',
+    edits: [
+      {
+        file: COMPLETE,
+        find: 'if (stored.hash === hashOfCompletion(completion)) return true;',
+        replace: 'return true;',
+      },
+    ],
+    violates: ['an accepted completion counts'],
+    shapes: 'session-parallel',
+    faults: 'crash_before',
+  },
+  {
+    name: 'a completion with the id of another session is accepted',
+    edits: [
+      {
+        file: COMPLETE,
+        find: 'if (session && session.completionId !== completion.completionId) {',
+        replace: "if (session && completion.completionId === '') {",
+      },
+    ],
+    violates: ['only its own session completes a step'],
+    shapes: 'none',
+    seedShapes: SESSIONS,
+  },
+  {
+    name: 'nobody asks the agent to end a session',
+    edits: [{ file: COMMIT, find: 'if (ends) sends.push', replace: 'if (ends && sends.length < 0) sends.push' }],
+    violates: ['a session is ended after its step'],
+    shapes: 'session-completes',
+    faults: 'crash_before',
+  },
+  {
+    name: 'the session of a step that ends in the commit of its start is not ended',
+    edits: [{ file: COMMIT, find: '(isNew || hasOpenSession(was))', replace: 'hasOpenSession(was)' }],
+    violates: ['a session is ended after its step'],
+    foundBy: { seeds: { from: 139, to: 140, only: SESSIONS.split(',') } },
+    shapes: 'none',
+    seedShapes: SESSIONS,
+  },
+  {
+    name: 'a session is ended while it works',
+    edits: [
+      { file: COMMIT, find: ' && !hasOpenSession(step) && (isNew', replace: ' && (isNew' },
+      {
+        file: 'lambdas/worker/session/finalize-session.ts',
+        find: 'if (!session?.at || hasOpenSession(stored?.step)) return;',
+        replace: 'if (!session?.at) return;',
+      },
+    ],
+    violates: ['a session is ended only after its step'],
+    shapes: 'session-completes',
+    faults: 'crash_before',
+  },
+  {
+    name: 'a session may propose any number of actions',
+    edits: [
+      {
+        file: 'lambdas/run-changes/session/propose-action.ts',
+        find: 'if (session.actions.length < session.actionsMax) return call;',
+        replace: 'if (session.actionsMax > 0) return call;',
+      },
+    ],
+    violates: ['a session proposes only as many actions as its step allows'],
+    shapes: 'none',
+    seedShapes: SESSIONS,
+  },
+  {
+    name: 'a rollback forgets the start of a session',
+    edits: [{ file: 'lambdas/worker/session/await-session.ts', find: '      receiptKey: receipt.key,\n', replace: '' }],
+    violates: ['only injected faults cause errors', 'evidence shows that the rules were followed'],
+    shapes: 'session-completes',
+    faults: 'crash_before',
+    seedShapes: SESSIONS,
+  },
+];
