@@ -11,7 +11,7 @@ import { invokeModel } from './model/invoke.ts';
 import { sendEvent } from './pagerduty/events.ts';
 import { addWorkNote, findIncidents, getIncident, updateIncident } from './servicenow/incidents.ts';
 import { createRecord, findRecord, getRecord, updateAnyRecord } from './servicenow/records.ts';
-import { startSession } from './session/session.ts';
+import { SESSION_TOOL, startSession } from './session/session.ts';
 import { postMessage, updateMessage } from './slack/messages.ts';
 
 /**
@@ -56,3 +56,6 @@ export const findOperation = (tool: string): Operation | undefined => byTool.get
 
 /** The tools that call external systems, for steps of workflows. */
 export const toolNames = (): string[] => OPERATIONS.filter(({ undoOnly }) => !undoOnly).map(({ tool }) => tool);
+
+/** The tools whose calls can be proposed from outside a workflow. A session must not start more of them. */
+export const proposableTools = (): string[] => toolNames().filter((tool) => tool !== SESSION_TOOL);

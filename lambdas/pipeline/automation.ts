@@ -1,8 +1,9 @@
 import * as z from 'zod';
+import { SessionInput } from '../connectors/session/session-input.ts';
 import { Caps } from '../run/caps.ts';
 import { WEBHOOK_SOURCES } from '../run/run.ts';
 import { ConfigurationStrategy, Destination, type RunTerms } from '../run/run-terms.ts';
-import { Expression } from '../workflow/workflow.ts';
+import { Expression, Workflow } from '../workflow/workflow.ts';
 import { ModelId } from './configuration.ts';
 
 const AutomationTrigger = z.discriminatedUnion('source', [
@@ -25,7 +26,31 @@ const AutomationTrigger = z.discriminatedUnion('source', [
 ]);
 export type AutomationTrigger = z.infer<typeof AutomationTrigger>;
 
-/** Which events of which sources start which version of a workflow, and what its runs may do. */
+const { prompt, context, actions, maxActions, timeoutSeconds } = SessionInput.shape;
+const { blastRadius, validation, approvals, onReject } = Workflow.shape;
+
+/** A default is applied where the field is used, and not stored. */
+const ifSet = <Field extends z.ZodType>(field: z.ZodDefault<Field>) =>
+  field
+    .removeDefault()
+    .optional()
+    .describe(field.description ?? '');
+
+/** The session of an automation with instructions, and the rules of its run: as a step and a workflow would have them. */
+const AutomationSession = z.strictObject({
+  context: context.describe(
+    'What the session may use, as data. Default: title, links, actor and subject of the event.',
+  ),
+  actions: ifSet(actions),
+  maxActions: ifSet(maxActions),
+  timeoutSeconds: ifSet(timeoutSeconds),
+  blastRadius: ifSet(blastRadius),
+  validation,
+  approvals: ifSet(approvals),
+  onReject: ifSet(onReject),
+});
+
+/** Which events of which sources start which version of a workflow, or a session, and what its runs may do. */
 export const Automation = z.strictObject({
   name: z
     .string()
@@ -56,7 +81,14 @@ export const Automation = z.strictObject({
           code === 'invalid_type' ? 'write a version, like { name: close-duplicates, version: 1 }' : undefined,
       },
     )
-    .describe('The workflow that it runs.'),
+    .optional()
+    .describe('The workflow that it runs. Not with `instructions`.'),
+  instructions: prompt
+    .optional()
+    .describe(
+      'Instead of a workflow: what a session shall do. May contain `{% expressions %}`. Needs `configuration`.',
+    ),
+  session: AutomationSession.optional().describe('With `instructions`: what the session may use and propose.'),
   inputs: z
     .record(z.string(), z.unknown())
     .optional()
@@ -74,8 +106,13 @@ export const Automation = z.strictObject({
   configuration: ConfigurationStrategy.optional().describe('Where sessions of its runs take place.'),
   model: ModelId.optional().describe('The model that picks the configuration.'),
 });
-/** `author`: who wrote its `inputs`. They are a maker of the writes of its runs. */
-export type Automation = z.infer<typeof Automation> & { author?: string };
+/** As people write it. */
+export type AutomationDefinition = z.infer<typeof Automation> & { author?: string };
+/**
+ * `author`: who wrote its `inputs`. They are a maker of the writes of its runs. The workflow of an automation with
+ * instructions is made from them (instructed-workflow.ts).
+ */
+export type Automation = AutomationDefinition & { workflow: { name: string; version: number } };
 
 /** Automations of earlier releases have one trigger. */
 export const triggersOf = ({ trigger, triggers }: Pick<Automation, 'trigger' | 'triggers'>): AutomationTrigger[] =>

@@ -1,13 +1,7 @@
 import type { Operation } from '../connectors/connector.ts';
-import { findOperation, toolNames } from '../connectors/registry.ts';
+import { findOperation, proposableTools } from '../connectors/registry.ts';
 import { didYouMean } from '../entry/did-you-mean.ts';
 import { CountersignError } from '../run/errors.ts';
-
-/** A tool that starts other sessions: a session must not start more of them. */
-const NEVER_PROPOSED: readonly string[] = ['agent.session'];
-
-/** The tools whose calls can be proposed from outside a workflow. */
-export const proposableTools = (): string[] => toolNames().filter((tool) => !NEVER_PROPOSED.includes(tool));
 
 /** Checks a call that was proposed from outside a workflow. Throws INPUT_INVALID if no step could make it. */
 export function checkedCall(

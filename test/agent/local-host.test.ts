@@ -86,7 +86,7 @@ async function publishScript(): Promise<void> {
     workflow: { name: 'run-script', version: 1 },
   };
   const mapped = Automation.parse({ ...automation, inputs: { script: 'true' } });
-  await definitions.saveAutomation('acme', mapped, byTest());
+  await definitions.saveAutomation('acme', { ...mapped, workflow: automation.workflow }, byTest());
   client.destroy();
 }
 

@@ -53,6 +53,24 @@ it('automations show prints one automation', async () => {
   expect(stdout).toContain(`filter      ${FILTER}`);
 });
 
+it('automations list and show say that instructions start a session', async () => {
+  const actions = [{ tool: 'github.labels.add' }, { tool: 'github.labels.add', with: { number: 8 } }];
+  const workflow = { name: 'automation.by-words', version: 3 };
+  const session = {
+    ...TRIAGE,
+    name: 'by-words',
+    workflow,
+    instructions: 'Propose a label.\nSay why.',
+    session: { actions },
+  };
+  const url = await answering(session);
+  const { lines } = await onTerminal(80, ['automations', 'show', 'by-words', '--url', url]);
+  const text = lines.join('\n');
+  expect(text).toMatch(/workflow +a session, automation\.by-words v3/);
+  expect(text).toMatch(/Instructions\n *Propose a label\.\n *Say why\.$/i);
+  expect(text).toMatch(/may propose +github\.labels\.add$/m);
+});
+
 describe('automations put', () => {
   it.each([
     ['YAML', `name: triage-incident\ntrigger: { source: servicenow, event: incident.insert }\n`],

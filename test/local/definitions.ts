@@ -17,7 +17,8 @@ export async function publish(
   const workflow = Workflow.parse(source);
   const { name } = workflow;
   const trigger = { source: 'github', event };
-  const automation = Automation.parse({ name, trigger, workflow: { name, version: 1 } });
+  const started = { workflow: { name, version: 1 } };
+  const automation = { ...Automation.parse({ name, trigger, ...started }), ...started };
   const client = new DynamoDBClient(host.clientConfig());
   const definitions = new DynamoDefinitions(client, host.tableName);
   await definitions.publishWorkflow('acme', workflow, 1, byTest());

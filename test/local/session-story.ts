@@ -110,13 +110,15 @@ export async function rpcCalls(host: TestHost, runId: string, method: string): P
   }).length;
 }
 
-/** The contract of the session of a run, with its token: only the simulated agent has it. */
-export function contractOf(host: TestHost, runId: string): Session['contract'] {
+/** The session of a run as the simulated agent stores it, with its prompt and its token: only the agent has them. */
+export function storedSession(host: TestHost, runId: string): Session {
   const database = new DatabaseSync(join(host.dataFolder, 'simulators.sqlite'), { readOnly: true });
   const rows = database.prepare("SELECT body FROM things WHERE collection = 'sessions.task'").all();
   database.close();
   const sessions = rows.map(({ body }) => JSON.parse(String(body)) as Session);
   const found = sessions.find(({ contract }) => contract.run_id === runId);
   if (!found) throw new Error(`the simulated agent has no session of ${runId}`);
-  return found.contract;
+  return found;
 }
+
+export const contractOf = (host: TestHost, runId: string): Session['contract'] => storedSession(host, runId).contract;

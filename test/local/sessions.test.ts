@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isTerminal, type ShownRun } from './host-client.ts';
 import {
+  asks,
+  contractOf,
   ISSUE,
   letMinutesPass,
   misbehave,
@@ -8,6 +10,7 @@ import {
   rpcCalls,
   sessionOf,
   startSession,
+  storedSession,
 } from './session-story.ts';
 import { startTestHost, type TestHost } from './test-host.ts';
 
@@ -231,5 +234,59 @@ describe('6.6: the finalizer ends the run of a session that', () => {
     await letMinutesPass(host, 50);
     expect((await host.waitForRun(runId)).status).toBe('succeeded');
     await expectOneSession(runId);
+  });
+});
+
+describe('an automation with instructions', () => {
+  const WHO = { strategy: 'agent_decide', allow: ['triage-agent'], fallback: 'triage-agent' };
+  const save = (name: string, body: object) =>
+    asks<{ workflow: object }>(host, 'PUT', `/automations/${name}`, {
+      triggers: [{ source: 'manual' }],
+      instructions: 'Triage the issue of the run {% run.id %}.',
+      ...body,
+    });
+  const runNow = async (name: string) =>
+    (await asks<{ runId: string }>(host, 'POST', `/automations/${name}/run`, { title: 'Refunds are booked twice' }))
+      .runId;
+
+  it('runs one session with them, which acts within its limits under policy; its runs are listed', async () => {
+    const actions = [{ tool: 'github.labels.add', with: ISSUE }];
+    const script = JSON.stringify({ actions: [label('instructed'), label('one-too-many')] });
+    const saved = await save('triage-by-words', {
+      configuration: WHO,
+      session: { actions, maxActions: 1, context: { script } },
+      caps: { maxWritesPerRun: 3 },
+    });
+    expect(saved.workflow).toEqual({ name: 'automation.triage-by-words', version: 1 });
+    const runId = await runNow('triage-by-words');
+    const run = await host.waitForRun(runId);
+    expect(run).toMatchObject({ status: 'succeeded', automation: 'triage-by-words', workflow: saved.workflow });
+    await expectOneSession(runId);
+    expect(storedSession(host, runId).prompt).toContain(`Triage the issue of the run ${runId}.`);
+    // This host has no model, so the fallback is used, and the event says so before the step starts.
+    const types = eventsOf(run).map(({ type }) => type);
+    expect(types.indexOf('run.target_resolved')).toBeLessThan(types.indexOf('step.claimed'));
+    expect(eventsOf(run)).toContainEqual(
+      expect.objectContaining({ type: 'run.target_resolved', configuration: 'triage-agent', via: 'fallback' }),
+    );
+    expect(await labelWrites('instructed')).toBe(1);
+    expect(await labelWrites('one-too-many')).toBe(0);
+    const proposed = eventsOf(run).flatMap((event) =>
+      event.type === 'session.action_proposed' ? [event.actionRunId] : [],
+    );
+    const { runs } = (await host.api<{ runs: { runId: string }[] }>('/runs?automation=triage-by-words')).body;
+    expect(runs.map((each) => each.runId).toSorted()).toEqual([runId, ...proposed].toSorted());
+  });
+
+  it('gives its session what is known of the event, if it has no context of its own', async () => {
+    await save('ask-a-person', { configuration: { strategy: 'fixed', default: 'triage-agent' } });
+    const runId = await runNow('ask-a-person');
+    // The simulated agent finds no issue in this context, and says so.
+    expect((await host.waitForRun(runId)).error?.code).toBe('SESSION_NEEDS_HUMAN');
+    expect(contractOf(host, runId).context).toMatchObject({
+      title: 'Refunds are booked twice',
+      source: 'manual',
+      event: 'run.requested',
+    });
   });
 });

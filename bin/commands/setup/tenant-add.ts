@@ -282,15 +282,16 @@ class TenantSetup {
   async #automations(api: Api, versions: ReadonlyMap<string, number>): Promise<void> {
     const { automations } = await api.call('GET /api/v1/automations', { query: { limit: '100' } });
     for (const { name, workflow, ...fields } of this.#file.automations) {
-      const version = versions.get(workflow);
-      if (version === undefined) {
+      const version = workflow === undefined ? undefined : versions.get(workflow);
+      if (workflow !== undefined && version === undefined) {
         const known = [...versions.keys()].join(', ') || 'none';
         throw new Failure(EXIT.usage, `automation ${name}: ${workflow} is not in workflows, which have: ${known}`);
       }
+      // The API says what is missing.
       const body = {
         ...fields,
-        workflow: { name: workflow, version },
-      } as RequestFor<'PUT /api/v1/automations/{name}'>['body'];
+        ...(workflow !== undefined && { workflow: { name: workflow, version } }),
+      } as NonNullable<RequestFor<'PUT /api/v1/automations/{name}'>['body']>;
       const before = automations.find((each) => each.name === name);
       await api.call('PUT /api/v1/automations/{name}', { params: { name }, body });
       this.#report(`automation ${name}`, !before ? 'added' : isPartOf(body, before) ? 'unchanged' : 'changed');

@@ -28,7 +28,7 @@ const PersonEntry = Person.omit({ delegates: true, rights: true }).extend({
   groups: Person.shape.groups.unwrap().optional(),
 });
 
-const AutomationEntry = z.looseObject({ name: z.string(), workflow: z.string() });
+const AutomationEntry = z.looseObject({ name: z.string(), workflow: z.string().optional() });
 
 /** Everything that `tenant add` sets up. README, "Deploy", has an example. */
 const TenantFile = z.strictObject({
@@ -38,7 +38,7 @@ const TenantFile = z.strictObject({
   settings: TenantSettings.omit({ counterShards: true }).optional(),
   /** Workflow files, relative to this file. */
   workflows: z.array(z.string()).default([]),
-  /** As for `automations put`, with the name of a workflow above instead of a version. */
+  /** As for `automations put`, with the name of a workflow above instead of a version, or with instructions. */
   automations: z.array(AutomationEntry).default([]),
 });
 export type TenantFile = z.infer<typeof TenantFile>;

@@ -8,7 +8,7 @@ import { noteMore, pagingOptions, readPages } from '../paging.ts';
 import { readDefinition } from '../read-file.ts';
 
 type Automation = ResponseFrom<'GET /api/v1/automations/{name}'>;
-type AutomationFields = RequestFor<'PUT /api/v1/automations/{name}'>['body'];
+type AutomationFields = NonNullable<RequestFor<'PUT /api/v1/automations/{name}'>['body']>;
 
 const COLUMNS: readonly Column[] = [
   { title: 'AUTOMATION' },
@@ -21,7 +21,7 @@ export const automations: readonly Command[] = [
   {
     name: 'automations list',
     args: [],
-    description: 'list automations: which event starts which workflow',
+    description: 'list automations: which event starts which workflow or session',
     options: pagingOptions('automations'),
     async run(call) {
       const api = call.api();
@@ -57,6 +57,9 @@ export const automations: readonly Command[] = [
       '    event: issues.labeled             # or issues: any action; ServiceNow: incident.insert, …\n' +
       '    filter: "{% trigger.payload.label.name = \'duplicate\' %}"   # optional: start a run only if this is true\n' +
       'workflow: { name: close-duplicates, version: 1 }              # printed by workflow publish\n' +
+      '# Or, instead of workflow, a session of an AI agent that configuration names:\n' +
+      '# instructions: Find the original of this issue, and close the issue as a duplicate.\n' +
+      '# session: { actions: [{ tool: github.issue.close, with: { owner: acme, repo: shop } }], maxActions: 1 }\n' +
       'notifications:                        # optional, like all that follows: who is notified when a run ends\n' +
       '  - { type: slack_channel, channel: C0OPS }\n' +
       '  - { type: slack_dm_user, person: ana }\n' +
@@ -132,6 +135,8 @@ function printAutomation({ terminal }: Call, automation: Automation): void {
     page.field('filter', filterText(trigger));
   }
   page.field('workflow', workflowOf(automation));
+  const tools = (automation.session?.actions ?? []).map(({ tool }) => tool);
+  if (tools.length > 0) page.field('may propose', [...new Set(tools)].join(', '));
   page.field('workspace', automation.workspace);
   const { notifications, connections, caps, configuration, model } = automation;
   const notified = notifications.map((each) => ('channel' in each ? each.channel : each.person));
@@ -146,6 +151,9 @@ function printAutomation({ terminal }: Call, automation: Automation): void {
     );
   if (configuration) page.field('sessions', sessionsOf(configuration));
   if (model !== undefined) page.field('model', model);
+  if (automation.instructions === undefined) return;
+  page.heading('Instructions');
+  for (const line of automation.instructions.trimEnd().split('\n')) page.line(line);
 }
 
 function sessionsOf(configuration: NonNullable<Automation['configuration']>): string {
@@ -161,4 +169,5 @@ const eventText = (trigger: Trigger) =>
 const filterText = (trigger: Trigger) => (trigger.source === 'manual' ? '-' : (trigger.filter ?? '-'));
 const eventOf = ({ triggers }: Automation) => triggers.map(eventText).join(', ');
 const filterOf = ({ triggers }: Automation) => triggers.map(filterText).join(', ');
-const workflowOf = ({ workflow }: Automation) => `${workflow.name} v${workflow.version}`;
+const workflowOf = ({ workflow, instructions }: Automation) =>
+  `${instructions === undefined ? '' : 'a session, '}${workflow.name} v${workflow.version}`;

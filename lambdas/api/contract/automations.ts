@@ -1,5 +1,8 @@
 import * as z from 'zod';
-import { Automation as AutomationDefinition } from '../../pipeline/automation.ts';
+import {
+  Automation as AutomationDefinition,
+  type AutomationDefinition as Definition,
+} from '../../pipeline/automation.ts';
 import { Caps } from '../../run/caps.ts';
 import { WEBHOOK_SOURCES } from '../../run/run.ts';
 import { route } from './route.ts';
@@ -26,7 +29,11 @@ const Automation = z.object({
   workspace: z.string(),
   trigger: Trigger.meta({ description: 'The first of `triggers`, for earlier clients' }),
   triggers: z.array(Trigger),
-  workflow: z.object({ name: z.string(), version: z.int() }),
+  workflow: z
+    .object({ name: z.string(), version: z.int() })
+    .meta({ description: 'With `instructions`: the workflow that was made from them' }),
+  instructions: z.string().optional(),
+  session: json<NonNullable<Definition['session']>>('What the session may use and propose').optional(),
   inputs: json<Record<string, unknown>>('Values for the inputs of the workflow').optional(),
   notifications: z.array(Destination).meta({ description: 'Where people are notified when a run ends' }),
   connections: z

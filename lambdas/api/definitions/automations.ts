@@ -1,9 +1,16 @@
 import { didYouMean } from '../../entry/did-you-mean.ts';
 import { Problem } from '../../entry/http.ts';
 import type { Clock, Ids } from '../../entry/ports.ts';
-import { type Automation, destinationsOf, triggersOf, withStoredTriggers } from '../../pipeline/automation.ts';
+import {
+  type Automation,
+  type AutomationDefinition,
+  destinationsOf,
+  triggersOf,
+  withStoredTriggers,
+} from '../../pipeline/automation.ts';
 import { CHANGES_SEEN_WITHIN_MS } from '../../pipeline/cached-definitions.ts';
 import type { Definitions } from '../../pipeline/definitions.ts';
+import { publishNextVersion } from '../../pipeline/publish-workflow.ts';
 import { hashOf } from '../../run/canonical-json.ts';
 import type { ScheduleStore } from '../../schedules/schedule-store.ts';
 import type { Caller } from '../authorizer/caller.ts';
@@ -11,11 +18,11 @@ import type { automationRoutes } from '../contract/automations.ts';
 import { type Paged, pageOf, readPage } from '../paging/paging.ts';
 import type { Handlers } from '../router.ts';
 import { authorOf } from './change-person.ts';
-import { type AutomationChecks, assertAutomationValid } from './check-automation.ts';
+import { type AutomationChecks, assertAutomationValid, mustHaveWorkflow, mustRead } from './check-automation.ts';
 
 export interface AutomationsPorts extends Paged, AutomationChecks {
   definitions: AutomationChecks['definitions'] &
-    Pick<Definitions, 'automations' | 'saveAutomation' | 'deleteAutomation'>;
+    Pick<Definitions, 'automations' | 'saveAutomation' | 'deleteAutomation' | 'publishWorkflow'>;
   schedules: Pick<ScheduleStore, 'schedules'>;
   clock: Clock;
   ids: Ids;
@@ -42,7 +49,8 @@ export const automationHandlers: Handlers<AutomationsPorts, typeof automationRou
     const before = (await ports.definitions.automations(caller.tenant)).find((each) => each.name === name);
     const automation = { ...body, name, ...authorOfInputs(body, before, caller.person) };
     await assertAutomationValid(ports, caller.tenant, automation);
-    return { status: 200, body: await save(ports, caller, withStoredTriggers(automation)) };
+    const workflow = await workflowOf(ports, caller, automation);
+    return { status: 200, body: await save(ports, caller, withStoredTriggers({ ...automation, workflow })) };
   },
 
   async deleteAutomation(ports, { caller, params: { name } }) {
@@ -68,6 +76,16 @@ export const automationHandlers: Handlers<AutomationsPorts, typeof automationRou
     return { status: 200, body: await save(ports, caller, { ...found, enabled: false }, found) };
   },
 };
+
+/** Instructions are published as a workflow. Unchanged ones keep their version and its author. */
+async function workflowOf(ports: AutomationsPorts, { tenant, person }: Caller, automation: AutomationDefinition) {
+  const { name, instructions } = automation;
+  if (instructions === undefined) return mustHaveWorkflow(automation);
+  const made = await mustRead(ports, tenant, { ...automation, instructions });
+  const published = await publishNextVersion(ports, tenant, made, person);
+  if (published) return { name: made.name, version: published.version };
+  throw new Problem(409, 'CONFLICT', `others are saving ${name} at the same time; try again`);
+}
 
 /** The first trigger is also shown alone: an automation had one before. */
 function automationView(automation: Automation) {

@@ -1,8 +1,14 @@
 import { didYouMean } from '../../entry/did-you-mean.ts';
 import { Problem } from '../../entry/http.ts';
-import { type Automation, destinationsOf, startsByEvent, triggersOf } from '../../pipeline/automation.ts';
+import { type AutomationDefinition, destinationsOf, startsByEvent, triggersOf } from '../../pipeline/automation.ts';
 import { checkEventName, type WebhookTrigger } from '../../pipeline/check-event-name.ts';
 import type { Definitions } from '../../pipeline/definitions.ts';
+import {
+  type Instructed,
+  instructedName,
+  instructedWorkflow,
+  isInstructedName,
+} from '../../pipeline/instructed-workflow.ts';
 import { hashOf } from '../../run/canonical-json.ts';
 import { expressionProblems } from '../../workflow/checks/check-expressions.ts';
 import { tried } from '../../workflow/checks/expression-limits.ts';
@@ -23,16 +29,21 @@ export interface AutomationChecks {
 export async function assertAutomationValid(
   ports: AutomationChecks,
   tenant: string,
-  automation: Automation,
+  automation: AutomationDefinition,
 ): Promise<void> {
   await assertTriggersValid(ports, tenant, automation);
-  await assertWorkflow(ports, tenant, automation);
+  if (automation.instructions === undefined) await assertWorkflow(ports, tenant, automation);
+  else await assertInstructions(ports, tenant, { ...automation, instructions: automation.instructions });
   await assertConnections(ports, tenant, automation);
   await assertPeople(ports, tenant, automation);
   await assertConfigurations(ports, tenant, automation);
 }
 
-async function assertTriggersValid(ports: AutomationChecks, tenant: string, automation: Automation): Promise<void> {
+async function assertTriggersValid(
+  ports: AutomationChecks,
+  tenant: string,
+  automation: AutomationDefinition,
+): Promise<void> {
   const { trigger, triggers } = automation;
   // A client that read the automation sends both back.
   if (trigger && triggers && hashOf(trigger) !== hashOf(triggers[0])) {
@@ -58,8 +69,12 @@ async function assertTrigger(ports: AutomationChecks, tenant: string, trigger: W
   assertKnown(`${at}.event`, 'webhook source', [name], names, 'define it with countersign sources save FILE');
 }
 
-async function assertWorkflow(ports: AutomationChecks, tenant: string, automation: Automation): Promise<void> {
-  const { name, version } = automation.workflow;
+async function assertWorkflow(
+  ports: AutomationChecks,
+  tenant: string,
+  automation: AutomationDefinition,
+): Promise<void> {
+  const { name, version } = mustHaveWorkflow(automation);
   const published = await ports.definitions.workflow(tenant, name, version);
   if (published) return assertInputs(ports, tenant, automation, published);
   const [newest] = await ports.definitions.workflowVersions(tenant, name, { limit: 1 });
@@ -67,11 +82,43 @@ async function assertWorkflow(ports: AutomationChecks, tenant: string, automatio
   throw invalid(`there is no version ${version} of workflow ${name}; ${available}`);
 }
 
+export function mustHaveWorkflow({ name, workflow, session }: AutomationDefinition) {
+  if (!workflow) throw invalid('name a workflow, or write instructions for a session');
+  if (session) throw invalid('session: only with instructions; in a workflow, agent.session steps describe sessions');
+  if (!isInstructedName(workflow.name)) return workflow;
+  throw invalid(
+    `workflow: ${workflow.name} is made from the instructions of an automation; write instructions in ${name}`,
+  );
+}
+
+/** The session runs where `configuration` says: there is no step that could name another place. */
+async function assertInstructions(
+  ports: AutomationChecks,
+  tenant: string,
+  automation: AutomationDefinition & Instructed,
+): Promise<void> {
+  const { name, workflow, inputs, configuration } = automation;
+  // A client that read the automation sends the workflow back that was made from its instructions.
+  if (workflow && workflow.name !== instructedName(name)) {
+    throw invalid('workflow: an automation has a workflow or instructions, not both; remove one');
+  }
+  if (inputs) throw invalid('inputs: only with a workflow; give values to a session in session.context');
+  if (!configuration)
+    throw invalid('configuration: say where its sessions run, like { strategy: fixed, default: NAME }');
+  await mustRead(ports, tenant, automation);
+}
+
+export async function mustRead({ expressions }: AutomationChecks, tenant: string, automation: Instructed) {
+  const read = await instructedWorkflow(expressions, tenant, automation);
+  if ('workflow' in read) return read.workflow;
+  throw invalid(read.problem);
+}
+
 /** An event gives no inputs, so its automation must give all that the workflow requires. Who starts a run may give them. */
 async function assertInputs(
   { expressions }: AutomationChecks,
   tenant: string,
-  automation: Automation,
+  automation: AutomationDefinition,
   workflow: PublishedWorkflow,
 ): Promise<void> {
   const { inputs = {} } = automation;
@@ -83,13 +130,17 @@ async function assertInputs(
   if (wrong) throw invalid(`${['inputs', ...wrong.path].join('.')}: ${wrong.message}`);
 }
 
-async function assertConnections({ definitions }: AutomationChecks, tenant: string, { connections }: Automation) {
+async function assertConnections(
+  { definitions }: AutomationChecks,
+  tenant: string,
+  { connections }: AutomationDefinition,
+) {
   if (!connections || connections.length === 0) return;
   const names = (await definitions.connections(tenant)).map(({ name }) => name);
   assertKnown('connections', 'connection', connections, names, 'add it with countersign connections add');
 }
 
-async function assertPeople({ definitions }: AutomationChecks, tenant: string, automation: Automation) {
+async function assertPeople({ definitions }: AutomationChecks, tenant: string, automation: AutomationDefinition) {
   const named = destinationsOf(automation).flatMap((each) => ('person' in each ? [each.person] : []));
   if (named.length === 0) return;
   const ids = (await definitions.people(tenant)).map(({ id }) => id);
@@ -97,7 +148,11 @@ async function assertPeople({ definitions }: AutomationChecks, tenant: string, a
 }
 
 /** A model can only pick configurations that say what they are good at. */
-async function assertConfigurations({ definitions }: AutomationChecks, tenant: string, automation: Automation) {
+async function assertConfigurations(
+  { definitions }: AutomationChecks,
+  tenant: string,
+  automation: AutomationDefinition,
+) {
   const { configuration } = automation;
   if (!configuration) return;
   const all = await definitions.configurations(tenant);

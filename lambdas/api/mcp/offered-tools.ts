@@ -1,8 +1,7 @@
 import * as z from 'zod';
 import { BEDROCK } from '../../connectors/connections.ts';
 import type { Operation } from '../../connectors/connector.ts';
-import { findOperation } from '../../connectors/registry.ts';
-import { proposableTools } from '../../proposal/checked-call.ts';
+import { findOperation, proposableTools } from '../../connectors/registry.ts';
 import type { AllowedAction } from '../../run/session.ts';
 import { TOOL_SCOPE } from '../authorizer/caller.ts';
 

@@ -1,4 +1,4 @@
-import type { SessionInput } from '../../connectors/session/session.ts';
+import type { SessionInput } from '../../connectors/session/session-input.ts';
 import { sha256Hex } from '../../run/canonical-json.ts';
 import { earlier, later } from '../../run/lease.ts';
 import type { WriteResult } from '../../run/receipt.ts';

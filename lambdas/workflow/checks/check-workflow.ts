@@ -14,6 +14,7 @@ import { expressionProblems, type Problem, type Visible } from './check-expressi
 import { inputProblems } from './check-input.ts';
 import { markdownProblems } from './check-markdown.ts';
 import { modelFlowProblems } from './check-model-flow.ts';
+import { sessionProblems } from './check-session.ts';
 import { waitProblems } from './check-waits.ts';
 
 /** Finds mistakes in a well-formed workflow that would otherwise appear only in a run. */
@@ -152,7 +153,7 @@ function stepProblems(workflow: Workflow, step: WorkflowStep, index: number): Pr
   for (const { path, message } of waitProblems(workflow, step, earlier)) at(path, message);
   const schema = operation?.input ?? stepKindOf(tool)?.input;
   for (const { path, message } of operation
-    ? [...markdownProblems(operation, step.with), ...urlProblems(operation, step.with)]
+    ? [...markdownProblems(operation, step.with), ...urlProblems(operation, step.with), ...sessionProblems(step)]
     : []) {
     at(['with', ...path], message);
   }
