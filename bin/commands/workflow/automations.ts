@@ -42,7 +42,7 @@ export const automations: readonly Command[] = [
     async run(call) {
       const automation = await call.api().call('GET /api/v1/automations/{name}', { params: { name: call.arg(0) } });
       if (call.json) call.printJson(automation);
-      else printAutomation(call, printable(automation));
+      else printAutomation(call, automation);
       return EXIT.ok;
     },
   },
@@ -125,8 +125,9 @@ function printAutomations(call: Call, items: readonly Automation[], nextCursor: 
   noteMore(call, nextCursor);
 }
 
-function printAutomation({ terminal }: Call, automation: Automation): void {
+function printAutomation({ terminal }: Call, read: Automation): void {
   const page = new Page(terminal);
+  const { instructions, ...automation } = printable({ ...read, instructions: linesOf(read.instructions) });
   page.title(automation.name, automation.enabled ? { text: 'enabled', tone: 'good' } : { text: 'disabled' });
   if (automation.description !== undefined) page.line(automation.description);
   page.blank();
@@ -134,7 +135,7 @@ function printAutomation({ terminal }: Call, automation: Automation): void {
     page.field('event', eventText(trigger));
     page.field('filter', filterText(trigger));
   }
-  page.field('workflow', workflowOf(automation));
+  page.field('workflow', workflowOf(read));
   const tools = (automation.session?.actions ?? []).map(({ tool }) => tool);
   if (tools.length > 0) page.field('may propose', [...new Set(tools)].join(', '));
   page.field('workspace', automation.workspace);
@@ -151,10 +152,11 @@ function printAutomation({ terminal }: Call, automation: Automation): void {
     );
   if (configuration) page.field('sessions', sessionsOf(configuration));
   if (model !== undefined) page.field('model', model);
-  if (automation.instructions === undefined) return;
-  page.heading('Instructions');
-  for (const line of automation.instructions.trimEnd().split('\n')) page.line(line);
+  if (instructions.length > 0) page.heading('Instructions');
+  for (const line of instructions) page.line(line);
 }
+
+const linesOf = (text: string | undefined): string[] => text?.trimEnd().split('\n') ?? [];
 
 function sessionsOf(configuration: NonNullable<Automation['configuration']>): string {
   if (configuration.strategy === 'fixed') return configuration.default;
@@ -170,4 +172,4 @@ const filterText = (trigger: Trigger) => (trigger.source === 'manual' ? '-' : (t
 const eventOf = ({ triggers }: Automation) => triggers.map(eventText).join(', ');
 const filterOf = ({ triggers }: Automation) => triggers.map(filterText).join(', ');
 const workflowOf = ({ workflow, instructions }: Automation) =>
-  `${instructions === undefined ? '' : 'a session, '}${workflow.name} v${workflow.version}`;
+  printable(`${instructions === undefined ? '' : 'a session, '}${workflow.name} v${workflow.version}`);
