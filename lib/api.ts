@@ -128,6 +128,8 @@ export class Api extends Construct {
       timeout: API_TIMEOUT,
     });
     allowStarts(start, { runTable, stepQueue });
+    // Actions are counted by caller and minute.
+    runTable.allow(start, ['UpdateItem'], ['RATE']);
     // To find the original of a rerun or replay, and the last run about a ticket.
     runTable.allowIndexQuery(start, 'bySubject');
     runTable.allow(start, ['BatchGetItem'], ['RUN']);
@@ -155,6 +157,7 @@ export class Api extends Construct {
     });
     worker.allowMoves(mcp);
     allowStarts(mcp, { runTable, stepQueue });
+    runTable.allow(mcp, ['UpdateItem'], ['RATE']);
     sessionTokens.allow(mcp);
     httpApi.serve('mcp', mcp);
     return mcp;

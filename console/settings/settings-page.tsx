@@ -16,9 +16,16 @@ type Settings = ResponseFrom<'GET /api/v1/settings'>;
 type SavedSettings = NonNullable<RequestFor<'PUT /api/v1/settings'>['body']>;
 
 const CAPS = {
-  maxConcurrency: { label: 'Runs at the same time', hint: 'Further runs wait in the queue.' },
-  maxRunsPerMinute: { label: 'Runs that start in a minute', hint: 'Further runs wait for the next minute.' },
-  maxWritesPerRun: { label: 'Writes of one run', hint: 'A run that needs more fails before the next write.' },
+  maxConcurrency: { label: 'Runs at the same time', hint: 'Further runs wait in the queue. Empty: no limit.' },
+  maxRunsPerMinute: {
+    label: 'Runs that start in a minute',
+    hint: 'Further runs wait for the next minute. Empty: no limit.',
+  },
+  maxWritesPerRun: {
+    label: 'Writes of one run',
+    hint: 'A run that needs more fails before the next write. Empty: no limit.',
+  },
+  maxActionsPerMinute: { label: 'Actions of one caller in a minute', hint: 'Over MCP and the API. Empty: 60.' },
 } as const;
 type Cap = keyof typeof CAPS;
 
@@ -102,7 +109,7 @@ function SettingsForm({ settings }: { settings: Settings }) {
           <TextField
             key={cap}
             label={label}
-            hint={`${hint} Empty: no limit.`}
+            hint={hint}
             type="number"
             optional
             value={typed[`caps.${cap as Cap}`]}

@@ -75,6 +75,7 @@ export async function acceptDelivery(
       await Promise.all(runIds.map((runId) => wake(intake, tenant, runId)));
       return { runIds: [...known, ...runIds], deduplicated: missing.length === 0 };
     }
+    if (result.outcome !== 'duplicate') throw new Error('a delivery has no cap');
     const { record } = result;
     if (record.requestHash === requestHash) return duplicateOf(intake, accepting, record);
     if (record.key === delivery.key && !cameThroughAnotherHook(record, delivery)) {

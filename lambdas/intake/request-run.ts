@@ -1,4 +1,5 @@
 import { type Clock, type Ids, isoNow, type Log } from '../entry/ports.ts';
+import type { CapWrite } from '../run/caps.ts';
 import { CountersignError } from '../run/errors.ts';
 import { IDEMPOTENCY_RETENTION_MS, type IdempotencyRecord, type StartedRun } from '../run/idempotency.ts';
 import { later } from '../run/lease.ts';
@@ -34,7 +35,12 @@ export interface RequestedRun {
   makers?: string[];
   /** The trace that the run joins. */
   traceparent?: string;
+  /** A limit of the caller, counted with the run. */
+  cap?: CapWrite;
 }
+
+/** The limit of the caller is reached: nothing was started. */
+export class NoSlotForCaller extends Error {}
 
 /**
  * Starts one run that no webhook starts, in the same transaction as webhooks: idempotency record, trigger and run. The
@@ -68,6 +74,7 @@ export async function requestRun(
       trigger: stored.trigger,
       runs: [created],
       at: trigger.receivedAt,
+      ...(requested.cap && { cap: requested.cap }),
     });
     return { result, created };
   });
@@ -76,6 +83,7 @@ export async function requestRun(
     await wake(starter, tenant, runId);
     return { isNew: true, run: started };
   }
+  if (result.outcome === 'no_slot') throw new NoSlotForCaller();
   const { runIds } = result.record;
   const run = responseOf(result.record, requestHash);
   observeDuplicate(starter, { tenant, source: trigger.source, runIds }, false);

@@ -14,8 +14,24 @@ export const Caps = z.strictObject({
 });
 export type Caps = z.infer<typeof Caps>;
 
+/** Unless `maxActionsPerMinute` says otherwise: more than a person or an assistant that they watch needs. */
+export const ACTIONS_PER_MINUTE_DEFAULT = 60;
+
+const TenantCaps = Caps.extend({
+  maxActionsPerMinute: z
+    .int()
+    .min(1)
+    .optional()
+    .describe(
+      `How many actions one person or program may propose in a minute, outside sessions. Default ${ACTIONS_PER_MINUTE_DEFAULT}.`,
+    ),
+});
+
+/** The counter of a caller. No workflow has a name with a colon. */
+export const callerCounter = (person: string): string => `caller:${person}`;
+
 export const TenantSettings = z.strictObject({
-  caps: Caps.default({}),
+  caps: TenantCaps.default({}),
   /** Capacity units: a workspace with 3 gets three times the slots of one with 1 if both need more. */
   workspaces: z.record(z.string(), z.int().min(1)).default({}),
   /** One counter allows about 1,000 changes per second. A busier tenant needs several. */

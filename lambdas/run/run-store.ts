@@ -18,11 +18,16 @@ export interface Ingest {
   runs: { run: ActiveRun; commit: Commit }[];
   /** Records that expired before this time may be replaced. TTL deletes them later, at no fixed time. */
   at: string;
+  /** Counted in the same transaction. */
+  cap?: CapWrite;
 }
 
 export type IngestResult =
   /** `expired`: the record of the same delivery, accepted so long ago that this one counts as new. */
-  { outcome: 'created'; expired?: IdempotencyRecord } | { outcome: 'duplicate'; record: IdempotencyRecord };
+  | { outcome: 'created'; expired?: IdempotencyRecord }
+  | { outcome: 'duplicate'; record: IdempotencyRecord }
+  /** Nothing was created: the cap has no free slot. */
+  | { outcome: 'no_slot' };
 
 export type CommitResult =
   | { outcome: 'committed' }

@@ -129,8 +129,8 @@ export const METRICS = {
   ),
   actionsRefused: counter(
     'session_actions_refused_total',
-    { result: ACTION_REFUSALS },
-    'Calls of sessions that their steps do not allow (another tool or target, or too many), and of MCP clients without this tool.',
+    { result: [...ACTION_REFUSALS, 'rate_exceeded'] },
+    'Calls of sessions that their steps do not allow (another tool or target, or too many), of MCP clients without this tool, and of callers with too many calls in a minute.',
   ),
   stepFailures: counter(
     'execution_step_failures_total',

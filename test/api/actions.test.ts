@@ -59,7 +59,7 @@ async function send(route: RouteDefinition, { params, body, query, headers = {},
     return { status: statusCode, body: JSON.parse(text ?? '') };
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
-    return { status: error.status, body: { code: error.code, detail: error.message } };
+    return { status: error.status, body: { code: error.code, detail: error.message }, headers: error.headers };
   }
 }
 
@@ -112,6 +112,17 @@ describe('an action that a person or program proposes', () => {
     expect(await direct({ ...LABEL, title: 'other' }, 'same')).toMatchObject({
       status: 422,
       body: { code: 'IDEMPOTENCY_CONFLICT' },
+    });
+  });
+
+  it('is refused beyond 60 in a minute, with the time after which to try again', async () => {
+    for (let made = 0; made < 60; made += 1) expect(await direct(LABEL)).toMatchObject({ status: 201 });
+    shop.clock.advance(61_000 - (shop.clock.now() % 60_000));
+    for (let made = 0; made < 60; made += 1) await direct(LABEL);
+    expect(await direct(LABEL)).toMatchObject({
+      status: 429,
+      body: { code: 'RATE_EXCEEDED', detail: 'you may propose 60 actions a minute, and have; try again in 59 s' },
+      headers: { 'retry-after': '59' },
     });
   });
 

@@ -6,6 +6,7 @@ import { handleMcp } from '../../lambdas/api/mcp/mcp.ts';
 import { TASKS_EXTENSION } from '../../lambdas/api/mcp/texts.ts';
 import { type HttpEvent, httpHandler } from '../../lambdas/entry/http.ts';
 import { isoNow } from '../../lambdas/entry/ports.ts';
+import { NO_SETTINGS } from '../../lambdas/run/caps.ts';
 import { later } from '../../lambdas/run/lease.ts';
 import { ACTIONS_MAX, REFUSALS_RECORDED_MAX } from '../../lambdas/run/session.ts';
 import { controlRun } from '../../lambdas/run-changes/control-run.ts';
@@ -223,6 +224,31 @@ describe('a person or program as an MCP client', () => {
       expect(await call(client, name, {})).toMatchObject({ isError: true, error: { code: 'ACTION_NOT_ALLOWED' } });
     }
     expect(refusals()).toHaveLength(4);
+  });
+
+  it('that calls without end is refused at the cap of the minute, which says when to try again; others are not', async () => {
+    await shop.definitions.saveSettings('acme', { ...NO_SETTINGS, caps: { maxActionsPerMinute: 3 } });
+    const client = await connect(OPERATOR);
+    const label = (name: string, key?: string) =>
+      call(client, 'github_labels_add', { ...ISSUE_FIELDS, labels: [name], ...(key && { idempotency_key: key }) });
+    for (const name of ['one', 'two']) expect(await label(name)).toMatchObject({ status: 'succeeded' });
+    expect(await label('three', 'same')).toMatchObject({ status: 'succeeded' });
+    const after = Array.from({ length: 20 }, (_, place) => label(`endless-${place}`));
+    for (const refused of await Promise.all(after)) {
+      expect(refused).toMatchObject({ isError: true, status: 'refused', error: { code: 'RATE_EXCEEDED' } });
+      expect(JSON.stringify(refused)).toMatch(/3 actions a minute, and have; try again in \d+ s/);
+    }
+    expect(refusals()).toHaveLength(20);
+    expect(refusals()[0]?.dimensions).toEqual({ result: 'rate_exceeded' });
+    expect(shop.writes()).toHaveLength(3);
+    // The result of a call before it is no call.
+    expect(await label('three', 'same')).toMatchObject({ status: 'succeeded' });
+    const other = await connect({ ...OPERATOR, person: 'olivia' });
+    expect(await call(other, 'github_labels_add', { ...ISSUE_FIELDS, labels: ['hers'] })).toMatchObject({
+      status: 'succeeded',
+    });
+    shop.clock.advance(60_000);
+    expect(await label('four')).toMatchObject({ status: 'succeeded' });
   });
 
   it('with the tasks extension gets a handle while people decide, and then the result, written once', async () => {

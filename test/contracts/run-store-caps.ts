@@ -4,6 +4,7 @@ import type { Run } from '../../lambdas/run/run.ts';
 import type { RunFilter } from '../../lambdas/run/run-filter.ts';
 import { EXAMINED_MAX } from '../../lambdas/run/run-store.ts';
 import { STORY_BEGINS_AT as AT } from '../fakes/fake-clock.ts';
+import { accepted } from '../fakes/story.ts';
 import { BY, intent, MINUTE_MS, type RunStoreBench } from './run-store-bench.ts';
 
 /** Slots and lists. */
@@ -72,6 +73,21 @@ export function describeCapsAndLists(bench: RunStoreBench): void {
         { outcome: 'no_slot' },
       ]);
       expect(await start('2026-01-02T03:05')).toEqual({ outcome: 'committed' });
+    });
+
+    it('refuse a run that is about to be created; what was created before is found, and counts once', async () => {
+      const tenant = newTenant();
+      const cap = { kind: 'count_start', minute: AT.slice(0, 16), max: 1, workflow: 'caller:ana' } as const;
+      const [first, second] = [newRunId(), newRunId()].map((runId) => accepted({ tenant, runId }));
+      if (!first || !second) throw new Error('two runs');
+      const create = ({ ingest }: typeof first, of = cap) => bench.store.ingest({ ...ingest, cap: of });
+      expect(await create(first)).toEqual({ outcome: 'created' });
+      expect(await create(second)).toEqual({ outcome: 'no_slot' });
+      expect(await bench.store.load(tenant, second.run.runId)).toBeUndefined();
+      expect(await create(first)).toEqual({ outcome: 'created' });
+      expect(await create(second, { ...cap, max: 2 })).toEqual({ outcome: 'created' });
+      const other = accepted({ tenant, runId: newRunId() });
+      expect(await create(other, { ...cap, workflow: 'caller:ben' } as never)).toEqual({ outcome: 'created' });
     });
 
     it('count each workflow separately, in addition to the tenant, and name the cap that refused', async () => {

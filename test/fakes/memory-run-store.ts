@@ -119,7 +119,7 @@ export class MemoryRunStore implements RunStore {
     return this.#passage(name, async () => run());
   }
 
-  ingest({ records, trigger, runs, at }: Ingest): Promise<IngestResult> {
+  ingest({ records, trigger, runs, at, cap }: Ingest): Promise<IngestResult> {
     return this.operation('ingest', () => {
       const held = records.map(({ tenant, key }) => this.#idempotency.get(tenant, key));
       const refusals = transact([
@@ -127,10 +127,12 @@ export class MemoryRunStore implements RunStore {
           write(this.#idempotency, [record.tenant, record.key], record, (now) => isNewOrExpired(now, at)),
         ),
         ...runs.flatMap((created) => this.#newRun({ ...created, trigger })),
+        ...(cap ? [this.#caps.write(records[0]?.tenant ?? '', cap)] : []),
       ]);
       const [expired] = held;
       if (!refusals) return { outcome: 'created', ...(expired && { expired }) };
       const holder = held.find((_, index) => refusals[index]);
+      if (!holder && cap && refusals.at(-1)) return { outcome: 'no_slot' };
       if (!holder) throw new Error('a new run has an id that is taken');
       const own = runs.length > 0 && runs.every(({ run }) => holder.runIds.includes(run.runId));
       return own ? { outcome: 'created' } : { outcome: 'duplicate', record: holder };

@@ -13,9 +13,16 @@ type SavedSettings = NonNullable<RequestFor<'PUT /api/v1/settings'>['body']>;
 export const changeable = ({ counterShards: _shards, flags: _inEffect, ...settings }: Settings): SavedSettings =>
   settings;
 
-const CAPS = ['maxConcurrency', 'maxRunsPerMinute', 'maxWritesPerRun'];
+/** What applies if the cap is not set. */
+const CAPS = {
+  maxConcurrency: 'no limit',
+  maxRunsPerMinute: 'no limit',
+  maxWritesPerRun: 'no limit',
+  maxActionsPerMinute: '60 of each caller (default)',
+};
+const CAP_NAMES = Object.keys(CAPS);
 const NAMES = [
-  ...['approvalsChannel', 'overdueDigestMinutes', ...CAPS.map((cap) => `caps.${cap}`), 'workspaces.NAME'],
+  ...['approvalsChannel', 'overdueDigestMinutes', ...CAP_NAMES.map((cap) => `caps.${cap}`), 'workspaces.NAME'],
   ...FLAG_NAMES.map((flag) => `features.${flag}`),
 ];
 
@@ -62,7 +69,8 @@ function assigned(before: SavedSettings, assignment: string): SavedSettings {
   const switched = FLAG_NAMES.find((flag) => name === `features.${flag}`);
   if (switched) return { ...before, features: { ...before.features, [switched]: flag(name, value) } };
   const [group, key = ''] = name.split('.');
-  if (group === 'caps' && CAPS.includes(key)) return { ...before, caps: { ...before.caps, [key]: count(name, value) } };
+  if (group === 'caps' && CAP_NAMES.includes(key))
+    return { ...before, caps: { ...before.caps, [key]: count(name, value) } };
   if (group === 'workspaces' && key !== '') {
     const { [key]: _before, ...others } = before.workspaces ?? {};
     const units = count(name, value);
@@ -71,7 +79,8 @@ function assigned(before: SavedSettings, assignment: string): SavedSettings {
   throw new UsageError(`unknown setting ${name}${nearest(name) || `; names: ${NAMES.join(', ')}`}`);
 }
 
-const nearest = (name: string): string => didYouMean(name, NAMES) || didYouMean(name, CAPS, (cap) => `"caps.${cap}"`);
+const nearest = (name: string): string =>
+  didYouMean(name, NAMES) || didYouMean(name, CAP_NAMES, (cap) => `"caps.${cap}"`);
 
 function count(name: string, value: string): number | undefined {
   if (value === '') return undefined;
@@ -93,7 +102,9 @@ function show({ terminal }: Call, settings: Settings): void {
     'overdue',
     `listed again after ${overdueDigestMinutes ?? 60} minutes${overdueDigestMinutes === undefined ? ' (default)' : ''}`,
   );
-  for (const cap of CAPS) page.field('caps', `${cap}: ${caps[cap as keyof typeof caps] ?? 'no limit'}`);
+  for (const [cap, unset] of Object.entries(CAPS)) {
+    page.field('caps', `${cap}: ${caps[cap as keyof typeof caps] ?? unset}`);
+  }
   const units = Object.entries(workspaces).map(([name, unit]) => `${name}: ${unit}`);
   page.field('workspaces', units.join(', ') || '-');
   for (const { name, on, source, whenOff } of flags) {

@@ -1,16 +1,30 @@
-import { type RunStarter, repeatedRequest, requestRun } from '../../intake/request-run.ts';
+import { Problem } from '../../entry/http.ts';
+import { type Clock, isoNow } from '../../entry/ports.ts';
+import { NoSlotForCaller, type RunStarter, repeatedRequest, requestRun } from '../../intake/request-run.ts';
+import type { Definitions } from '../../pipeline/definitions.ts';
 import { checkedCall } from '../../proposal/checked-call.ts';
 import { hashOf } from '../../run/canonical-json.ts';
+import { ACTIONS_PER_MINUTE_DEFAULT, callerCounter } from '../../run/caps.ts';
 import { deliveryKey } from '../../run/idempotency.ts';
 import { REQUESTED_EVENT } from '../../run/run.ts';
 import type { RunStore } from '../../run/run-store.ts';
+import { counted, METRICS } from '../../telemetry/metrics.ts';
 import { DIRECT_ACTION } from '../../workflow/action-workflow.ts';
 import type { Caller } from '../authorizer/caller.ts';
 import type { Action } from '../contract/actions.ts';
 import { actionView } from './action-view.ts';
 import { mustLoadAction } from './list-actions.ts';
 
-export type DirectPorts = RunStarter & { runs: Pick<RunStore, 'ingest' | 'idempotencyRecord' | 'load'> };
+/** `2026-11-18T02:30` */
+const MINUTE_CHARACTERS = 16;
+const MINUTE_MS = 60_000;
+
+export type DirectPorts = RunStarter & {
+  runs: Pick<RunStore, 'ingest' | 'idempotencyRecord' | 'load'>;
+  definitions: Pick<Definitions, 'settings'>;
+};
+
+const minuteOf = (clock: Clock): string => isoNow(clock).slice(0, MINUTE_CHARACTERS);
 
 interface DirectCall {
   tool: string;
@@ -33,7 +47,10 @@ export async function proposeDirect(
   const earlier = requestId === undefined ? undefined : await repeatedRequest(ports, tenant, key(''), requestHash);
   if (earlier) return { status: 200, body: actionView(await mustLoadAction(ports, tenant, earlier.runId)) };
   checkedCall(tool, input);
-  const { isNew, run } = await requestRun(ports, {
+  const { caps } = await ports.definitions.settings(tenant);
+  const max = caps.maxActionsPerMinute ?? ACTIONS_PER_MINUTE_DEFAULT;
+  const cap = { kind: 'count_start' as const, minute: minuteOf(ports.clock), max, workflow: callerCounter(person) };
+  const requested = requestRun(ports, {
     tenant,
     automation: { name: DIRECT_ACTION.name, workspace: 'default', workflow: DIRECT_ACTION },
     trigger: {
@@ -47,6 +64,23 @@ export async function proposeDirect(
     request: { actor: person, action: { tool, inputHash: hashOf(input) } },
     key,
     requestHash,
+    cap,
+  });
+  const { isNew, run } = await requested.catch((error: unknown) => {
+    throw error instanceof NoSlotForCaller ? tooMany(ports, { tenant, person }, max) : error;
   });
   return { status: isNew ? 201 : 200, body: actionView(await mustLoadAction(ports, tenant, run.runId)) };
+}
+
+/** A program that calls endlessly: what it may still call, it may call in the next minute. */
+function tooMany(
+  { clock, log, telemetry }: DirectPorts,
+  caller: { tenant: string; person: string },
+  max: number,
+): Problem {
+  log.warn('an action was refused', { ...caller, because: 'rate_exceeded' });
+  telemetry?.record(counted(METRICS.actionsRefused, { result: 'rate_exceeded' }));
+  const seconds = Math.ceil((MINUTE_MS - (clock.now() % MINUTE_MS)) / 1000);
+  const detail = `you may propose ${max} actions a minute, and have; try again in ${seconds} s`;
+  return new Problem(429, 'RATE_EXCEEDED', detail, { retryAfterSeconds: seconds }, { 'retry-after': String(seconds) });
 }

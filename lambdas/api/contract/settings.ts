@@ -9,6 +9,7 @@ const Settings = z.object({
     maxConcurrency: z.int().optional(),
     maxRunsPerMinute: z.int().optional(),
     maxWritesPerRun: z.int().optional(),
+    maxActionsPerMinute: z.int().optional().meta({ description: 'Of one person or program; default 60' }),
   }),
   workspaces: z.record(z.string(), z.int()),
   counterShards: z.int().meta({ description: 'Read only: the operator of the stage changes it' }),

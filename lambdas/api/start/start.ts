@@ -1,6 +1,7 @@
 import type { HttpEvent } from '../../entry/http.ts';
 import { type Given, requestedTrigger } from '../../intake/requested-trigger.ts';
 import { automationOfWorkflow, type Starter, startableAutomation } from '../../intake/start-automation.ts';
+import type { Definitions } from '../../pipeline/definitions.ts';
 import { deliveryKey, type StartedRun } from '../../run/idempotency.ts';
 import type { RunStore } from '../../run/run-store.ts';
 import { validTraceparent } from '../../telemetry/trace-context.ts';
@@ -16,6 +17,7 @@ import { replayOf, rerunOf } from './repeat-run.ts';
 import { type StartRequest, startOnce } from './start-once.ts';
 
 export interface StartPorts extends Starter {
+  definitions: Starter['definitions'] & Pick<Definitions, 'settings'>;
   runs: Pick<RunStore, 'ingest' | 'idempotencyRecord' | 'load' | 'receipts' | 'runIdsStartingWith' | 'listRuns'>;
 }
 

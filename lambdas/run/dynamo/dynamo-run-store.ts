@@ -62,27 +62,35 @@ export class DynamoRunStore extends DynamoRunReads implements RunStore {
   async ingest(ingest: Ingest): Promise<IngestResult> {
     const { records, runs, at } = ingest;
     let held = await this.#putIngest(ingest, ROW_IS_NEW);
-    const expired = held && held.key === records[0]?.key && held.expiresAt <= at ? held : undefined;
+    const record = held === 'no_slot' ? undefined : held;
+    const expired = record && record.key === records[0]?.key && record.expiresAt <= at ? record : undefined;
     // The expired record is replaced, and the result says so.
     if (expired) held = await this.#putIngest(ingest, recordIsNewOrExpired(at));
     if (!held) return { outcome: 'created', ...(expired && { expired }) };
+    if (held === 'no_slot') return { outcome: held };
     const { runIds } = held;
     // The same run ids mean that this transaction was applied and its response was lost.
     const own = runs.length > 0 && runs.every(({ run }) => runIds.includes(run.runId));
     return own ? { outcome: 'created' } : { outcome: 'duplicate', record: held };
   }
 
-  /** Returns the record that prevents the write. */
-  async #putIngest({ records, trigger, runs, at }: Ingest, own: Condition): Promise<IdempotencyRecord | undefined> {
+  /** Returns the record that prevents the write, or that the cap does. */
+  async #putIngest(
+    { records, trigger, runs, at, cap }: Ingest,
+    own: Condition,
+  ): Promise<IdempotencyRecord | 'no_slot' | undefined> {
+    const tenant = records[0]?.tenant ?? '';
     const refusals = await this.#transact([
       ...records.map((record, index) =>
         this.rows.put(idempotencyItem(record), index === 0 ? own : recordIsNewOrExpired(at)),
       ),
       ...runs.flatMap((created) => this.#putNewRun(created)),
       ...this.#putTriggers(runs, trigger),
+      ...(cap ? [capWrite(this.rows.table, tenant, cap)] : []),
     ]);
     if (!refusals) return undefined;
     const item = refusals.slice(0, records.length).find(isRefusal)?.Item;
+    if (!item && cap && isRefusal(refusals.at(-1))) return 'no_slot';
     if (!item) throw new Error(`a new run's id is taken: ${runs.map(({ run }) => run.runId).join(', ')}`);
     return docOf<IdempotencyRecord>(item);
   }

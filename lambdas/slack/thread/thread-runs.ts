@@ -80,7 +80,9 @@ export async function startInThread(
     const made = newRun({ runId, tenant, automation, key, subject, request, thread, makers: [person.id], ...stored });
     return threads.runs.ingest({ records, trigger: stored.trigger, runs: [made], at });
   });
-  if (result.outcome !== 'created') return result.record.key === key ? 'ignored' : 'lost';
+  if (result.outcome !== 'created') {
+    return result.outcome === 'duplicate' && result.record.key === key ? 'ignored' : 'lost';
+  }
   await wake(threads, tenant, runId);
   return 'started';
 }
