@@ -19,6 +19,7 @@ export const LONG_FILES = [
   'local/bulk',
   'browser/console-pages',
   'browser/console-live',
+  'browser/console-sessions',
   'browser/console-attacks',
   'upgrade/upgrade',
   'local/digest',

@@ -7,7 +7,9 @@ import { SubmitForm } from '../parts/submit.tsx';
 import type { Automation } from './automation.tsx';
 
 type Source = Automation['triggers'][number]['source'];
-type Body = RequestFor<'PUT /api/v1/automations/{name}'>['body'];
+type Body = NonNullable<RequestFor<'PUT /api/v1/automations/{name}'>['body']>;
+type Starts = 'workflow' | 'session';
+type Strategy = NonNullable<Automation['configuration']>['strategy'] | 'none';
 
 const SOURCES: Record<Source, string> = {
   github: 'A webhook of GitHub',
@@ -34,9 +36,18 @@ interface Typed {
   workflow: string;
   version: string;
   inputs: string;
+  starts: Starts;
+  instructions: string;
+  session: string;
+  strategy: Strategy;
+  allow: string;
+  fallback: string;
+  preset: string;
 }
 
 function typedOf(automation: Automation | undefined): Typed {
+  const { instructions, session, configuration } = automation ?? {};
+  const decides = configuration?.strategy === 'agent_decide' ? configuration : undefined;
   const trigger = automation?.triggers[0] ?? { source: 'github' as const, event: '' };
   return {
     name: automation?.name ?? '',
@@ -46,36 +57,60 @@ function typedOf(automation: Automation | undefined): Typed {
     source: trigger.source,
     event: 'event' in trigger ? trigger.event : '',
     filter: ('filter' in trigger && trigger.filter) || '',
-    workflow: automation?.workflow.name ?? '',
-    version: String(automation?.workflow.version ?? ''),
+    workflow: (instructions === undefined && automation?.workflow.name) || '',
+    version: String((instructions === undefined && automation?.workflow.version) || ''),
     inputs: automation?.inputs ? JSON.stringify(automation.inputs, null, 2) : '',
+    starts: instructions === undefined ? 'workflow' : 'session',
+    instructions: instructions ?? '',
+    session: session ? JSON.stringify(session, null, 2) : '',
+    strategy: configuration?.strategy ?? 'none',
+    allow: decides?.allow.join(', ') ?? '',
+    fallback: decides?.fallback ?? '',
+    preset: configuration?.default ?? '',
   };
 }
 
 /** What the form does not show stays as it is. */
 function bodyOf(typed: Typed, automation: Automation | undefined): Body {
-  const { source, event, filter, description, enabled, workspace, workflow, version } = typed;
-  const inputs = objectIn('Inputs', typed.inputs);
+  const { source, event, filter, description, enabled, workspace } = typed;
   return {
-    ...{ enabled, workspace, workflow: { name: workflow, version: Number(version) } },
+    ...{ enabled, workspace },
+    ...(typed.starts === 'workflow' ? workflowOf(typed) : sessionOf(typed)),
     triggers: [
       source === 'manual' ? { source } : { source, event, ...(filter.trim() !== '' && { filter }) },
       ...(automation?.triggers.slice(1) ?? []),
     ],
     ...unshown(automation),
     ...(description.trim() !== '' && { description: description.trim() }),
-    ...(inputs && { inputs }),
+    ...strategyOf(typed),
   };
+}
+
+function workflowOf({ workflow, version, inputs: text }: Typed): Body {
+  const inputs = objectIn('Inputs', text);
+  return { workflow: { name: workflow, version: Number(version) }, ...(inputs && { inputs }) };
+}
+
+function sessionOf({ instructions, session: text }: Typed): Body {
+  const session = objectIn('Session', text);
+  return { instructions, ...(session && { session }) };
+}
+
+function strategyOf({ strategy, preset, allow, fallback }: Typed): Body {
+  if (strategy === 'none') return {};
+  if (strategy === 'fixed') return { configuration: { strategy, default: preset } };
+  const allowed = allow.split(',').flatMap((name) => name.trim() || []);
+  const otherwise = { ...(fallback !== '' && { fallback }), ...(preset !== '' && { default: preset }) };
+  return { configuration: { strategy, allow: allowed, ...otherwise } };
 }
 
 function unshown(automation: Automation | undefined): Partial<Body> {
   if (!automation) return {};
-  const { notifications, connections, caps, configuration, model } = automation;
+  const { notifications, connections, caps, model } = automation;
   return {
     notifications,
     ...(connections && { connections }),
     ...(caps && { caps }),
-    ...(configuration && { configuration }),
     ...(model !== undefined && { model }),
   };
 }
@@ -133,20 +168,54 @@ export function AutomationForm({ automation, onSaved }: { automation?: Automatio
             onChange={(event) => change({ event })}
           />
         )}
-        <TextField
-          label="Workflow"
-          value={typed.workflow}
-          suggestions={workflows.map(({ name }) => name)}
-          onChange={(workflow) => change({ workflow })}
+        <SelectField
+          label="Starts"
+          value={typed.starts}
+          options={[
+            { value: 'workflow', text: 'A version of a workflow' },
+            { value: 'session', text: 'A session with instructions' },
+          ]}
+          onChange={(starts) => change({ starts })}
         />
-        <TextField
-          label="Version"
-          type="number"
-          hint={newest === undefined ? 'A published version.' : `The newest version is ${newest}.`}
-          value={typed.version}
-          onChange={(version) => change({ version })}
-        />
+        {typed.starts === 'workflow' && (
+          <>
+            <TextField
+              label="Workflow"
+              value={typed.workflow}
+              suggestions={workflows.map(({ name }) => name)}
+              onChange={(workflow) => change({ workflow })}
+            />
+            <TextField
+              label="Version"
+              type="number"
+              hint={newest === undefined ? 'A published version.' : `The newest version is ${newest}.`}
+              value={typed.version}
+              onChange={(version) => change({ version })}
+            />
+          </>
+        )}
       </div>
+      {typed.starts === 'session' && (
+        <>
+          <TextArea
+            label="Instructions"
+            hint="What the session shall do. May contain {% expressions %}. Each change is a version of its own."
+            value={typed.instructions}
+            onChange={(instructions) => change({ instructions })}
+          />
+          <TextArea
+            label="Context and actions of the session, as JSON"
+            optional
+            mono
+            hint={
+              'Without it the session gets what is known of the event, and may propose nothing. Example: {"actions": [{"tool": "github.labels.add"}]}'
+            }
+            value={typed.session}
+            onChange={(session) => change({ session })}
+          />
+        </>
+      )}
+      <StrategyFields typed={typed} change={change} />
       {typed.source !== 'manual' && (
         <TextField
           label="Filter"
@@ -157,14 +226,16 @@ export function AutomationForm({ automation, onSaved }: { automation?: Automatio
           onChange={(filter) => change({ filter })}
         />
       )}
-      <TextArea
-        label="Inputs of the workflow, as JSON"
-        optional
-        mono
-        hint="May contain {% expressions %} over trigger."
-        value={typed.inputs}
-        onChange={(inputs) => change({ inputs })}
-      />
+      {typed.starts === 'workflow' && (
+        <TextArea
+          label="Inputs of the workflow, as JSON"
+          optional
+          mono
+          hint="May contain {% expressions %} over trigger."
+          value={typed.inputs}
+          onChange={(inputs) => change({ inputs })}
+        />
+      )}
       <TextField
         label="Workspace"
         hint="Whose share of the capacity its runs use."
@@ -178,5 +249,55 @@ export function AutomationForm({ automation, onSaved }: { automation?: Automatio
         onChange={(enabled) => change({ enabled })}
       />
     </SubmitForm>
+  );
+}
+
+const STRATEGIES: Record<Strategy, string> = {
+  none: 'Its steps say it',
+  fixed: 'Always one configuration',
+  agent_decide: 'A model picks a configuration',
+};
+
+/** Where sessions of its runs take place. */
+function StrategyFields({ typed, change }: { typed: Typed; change(part: Partial<Typed>): void }) {
+  const { data } = useApi('GET /api/v1/configurations', { query: { limit: '100' } });
+  const names = (data?.configurations ?? []).map(({ name }) => name);
+  return (
+    <div className="form-columns">
+      <SelectField
+        label="Where its sessions run"
+        value={typed.strategy}
+        options={Object.entries(STRATEGIES).map(([value, text]) => ({ value: value as Strategy, text }))}
+        onChange={(strategy) => change({ strategy })}
+      />
+      {typed.strategy === 'agent_decide' && (
+        <>
+          <TextField
+            label="Configurations to pick from"
+            hint={`With commas between them. There are: ${names.join(', ') || 'none'}.`}
+            value={typed.allow}
+            onChange={(allow) => change({ allow })}
+          />
+          <TextField
+            label="Fallback"
+            optional
+            hint="Used if the model picks none of them."
+            value={typed.fallback}
+            suggestions={names}
+            onChange={(fallback) => change({ fallback })}
+          />
+        </>
+      )}
+      {typed.strategy !== 'none' && (
+        <TextField
+          label={typed.strategy === 'fixed' ? 'Configuration' : 'Default'}
+          optional={typed.strategy === 'agent_decide'}
+          hint={typed.strategy === 'fixed' ? undefined : 'Used if there is no fallback.'}
+          value={typed.preset}
+          suggestions={names}
+          onChange={(preset) => change({ preset })}
+        />
+      )}
+    </div>
   );
 }

@@ -13,13 +13,17 @@ export default function AutomationPage({ name }: { name: string }) {
   if (!automation) {
     return <Page title="Automation">{error ? <Problem error={error} retry={refetch} /> : 'Loading …'}</Page>;
   }
-  const { workflow, triggers, enabled, description, workspace, notifications, configuration } = automation;
+  const { workflow, triggers, enabled, description, workspace, notifications, configuration, instructions } =
+    automation;
+  const tools = (automation.session?.actions ?? []).map(({ tool }) => tool);
   const filters = triggers.flatMap((trigger) => ('filter' in trigger && trigger.filter ? [trigger.filter] : []));
   const notified = notifications.map((each) => ('channel' in each ? each.channel : each.person));
   return (
     <Page
       title={name}
-      description={<UntrustedText text={description ?? 'Says which event starts which version of a workflow.'} />}
+      description={
+        <UntrustedText text={description ?? 'Says which event starts which version of a workflow, or which session.'} />
+      }
       actions={<EnableOrDisable automation={automation} />}
     >
       <Facts
@@ -33,6 +37,18 @@ export default function AutomationPage({ name }: { name: string }) {
               <UntrustedText text={`${workflow.name}, version ${workflow.version}`} />
             </Link>,
           ],
+          ...(instructions === undefined
+            ? []
+            : [
+                [
+                  'Instructions',
+                  <UntrustedText key="instructions" text={instructions} lines="many" max={20_000} />,
+                ] as const,
+                [
+                  'May propose',
+                  <UntrustedText key="tools" text={[...new Set(tools)].join(', ') || 'nothing'} />,
+                ] as const,
+              ]),
           ['Notified at the end', <UntrustedText key="notified" text={notified.join(', ') || 'nobody'} />],
           ...(configuration
             ? [['Sessions', <UntrustedText key="sessions" text={sessionsOf(configuration)} />] as const]

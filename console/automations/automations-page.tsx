@@ -16,7 +16,7 @@ export default function AutomationsPage() {
   return (
     <Page
       title="Automations"
-      description="Which event starts which version of which workflow."
+      description="Which event starts which version of which workflow, or which session."
       actions={
         <Button
           disabled={whyNot !== undefined}

@@ -11,7 +11,7 @@ export const RUN_STATUSES: Record<RunStatus, { type: StatusIndicatorProps.Type; 
   running: { type: 'in-progress', text: 'Running' },
   ready: { type: 'in-progress', text: 'Ready' },
   failed_retryable: { type: 'warning', text: 'Retrying' },
-  waiting_external: { type: 'pending', text: 'Waits for a signal or a time' },
+  waiting_external: { type: 'pending', text: 'Waits for a signal, a time or a session' },
   rolling_back: { type: 'in-progress', text: 'Rolling back' },
   paused: { type: 'stopped', text: 'Paused' },
   queued: { type: 'pending', text: 'Queued' },

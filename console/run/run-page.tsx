@@ -122,6 +122,11 @@ function RunFacts({ whole: { run } }: { whole: WholeRun }) {
           <UntrustedText text={run.assignee} max={60} /> takes care of it
         </span>
       )}
+      {run.request?.action?.of && (
+        <span>
+          proposed by <Link href={`/runs/${encodeURIComponent(run.request.action.of.runId)}`}>a session</Link>
+        </span>
+      )}
       {run.rolledBackBy != null && (
         <span>
           undone by <Link href={`/runs/${encodeURIComponent(run.rolledBackBy)}`}>another run</Link>
@@ -176,7 +181,8 @@ function TriggerAndEvidence({ whole: { run } }: { whole: WholeRun }) {
         <>
           <dt>Inputs</dt>
           <dd>
-            <pre className="value">
+            {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a long value scrolls, also with the keyboard */}
+            <pre className="value" tabIndex={0}>
               <UntrustedText text={JSON.stringify(run.inputs, null, 2)} lines="many" max={4_000} />
             </pre>
           </dd>

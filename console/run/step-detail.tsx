@@ -7,6 +7,7 @@ import type { Receipt, Step, WholeRun } from '../data/run.ts';
 import { Copyable } from '../parts/copyable.tsx';
 import { PointInTime } from '../parts/point-in-time.tsx';
 import { UntrustedText } from '../parts/untrusted-text.tsx';
+import { SessionView } from './session.tsx';
 import { stateOf } from './step-state.ts';
 import { Value } from './value.tsx';
 
@@ -56,7 +57,8 @@ export function StepDetail({ whole, step }: { whole: WholeRun; step: Step }) {
             <UntrustedText text={step.error.message} lines="many" max={1_000} />
           </p>
         )}
-        {'awaits' in step && <Value label="Waits for" value={step.awaits} />}
+        {'awaits' in step && step.awaits.kind !== 'session' && <Value label="Waits for" value={step.awaits} />}
+        {'session' in step && step.session && <SessionView run={run} step={step} session={step.session} />}
         {asked.map(({ approvalId, status, requestedAt }) => (
           <p key={approvalId}>
             <Link href={`/approvals/${encodeURIComponent(approvalId)}`}>Approval</Link>: {status}, requested{' '}

@@ -17,7 +17,9 @@ export const STEP_STATES: Record<Step['status'], { type: StatusIndicatorProps.Ty
 export const stateOf = (step: Step) =>
   step.status === 'succeeded' && step.skipped
     ? { type: 'stopped' as const, text: 'Skipped' }
-    : STEP_STATES[step.status];
+    : step.status === 'waiting_external' && step.session
+      ? { type: 'in-progress' as const, text: 'Session at work' }
+      : STEP_STATES[step.status];
 
 /** What a step did in a part of its time. */
 export interface Span {

@@ -8,7 +8,8 @@ export function Value({ label, value, isOpen = true }: { label: string; value: u
   return (
     <details open={isOpen} className="folded">
       <summary>{label}</summary>
-      <pre className="value">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a long value scrolls, also with the keyboard */}
+      <pre className="value" tabIndex={0}>
         <UntrustedText text={text} lines="many" max={SHOWN_MAX_CHARACTERS} />
       </pre>
     </details>
