@@ -78,7 +78,7 @@ it(
       await host.advance(KNOWN_EVERYWHERE_AFTER_MS);
     }
     const waiting = await look();
-    for (let minute = 0; minute < 5; minute += 1) {
+    for (let minute = 0; minute < 2; minute += 1) {
       await host.sweep();
       await host.idle();
       await host.advance(KNOWN_EVERYWHERE_AFTER_MS);

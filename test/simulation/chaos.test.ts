@@ -15,7 +15,7 @@ const SEEDS = { min: 40, max: 200 };
 const FIRST_SEEDS = [43, 49, 50, 59, 62, 98, 100, 129, 205, 212, 648, 791];
 /** Each with the faults that show the most, and each nth call. */
 const PARTS: [ShapeName, readonly CrashPointFault[], every: number][] = [
-  ['parallel-steps', CRASH_POINT_FAULTS, 1],
+  ['parallel-steps', CRASH_POINT_FAULTS, 2],
   ['third-write-fails', ['crash_after', 'lost_reply'], 2],
   ['edited-first', ['crash_after'], 3],
   ['rolled-back-after-end', ['crash_after'], 3],

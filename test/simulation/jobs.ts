@@ -64,6 +64,17 @@ export function seedJobs(from: number, count: number, only?: ShapeName[], perJob
   }));
 }
 
+/** The job that these options of `npm run chaos` describe (`Found.again`). */
+export function jobAgain(again: string): Job {
+  const [, shape, call, fault] = /^--point ([^:]+)(?::(\d+):(\w+))?$/.exec(again) ?? [];
+  if (shape !== undefined) {
+    return { points: { shape, fault: (fault ?? 'crash_before') as CrashPointFault, call: Number(call ?? 1) } };
+  }
+  const [, seed, only] = /^--seed (\d+)(?: --seed-shapes (\S+))?$/.exec(again) ?? [];
+  if (seed === undefined) throw new Error(`no seed and no crash point: ${again}`);
+  return { seeds: { from: Number(seed), to: Number(seed) + 1, only: only?.split(',') } };
+}
+
 /** Runs a job up to the first violation. */
 export async function runJob(job: Job): Promise<Tally> {
   const tally = emptyTally();

@@ -1,59 +1,21 @@
 import { execFile } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { Worker } from 'node:worker_threads';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { compile, compileSimulation, ROOT } from './compiled-simulation.ts';
-import { type Found, type Job, pointJobs, seedJobs } from './jobs.ts';
+import { ROOT } from './compiled-simulation.ts';
 import { RULES_FOLLOWED } from './observer.ts';
-import type { BugSearch } from './planted-bug-thread.ts';
+import { FOUND_BEFORE, PlantedBugSearch, textsWith } from './planted-bug-search.ts';
 import { PLANTED_BUGS, type PlantedBug } from './planted-bugs.ts';
 
-/** A fraction of what `npm run chaos` tries by default. */
+/** If the job that found a bug last time finds it no more. `npm run planted-bugs` searches longer, and stores the jobs. */
 const SEEDS = 250;
 
-let simulation: Worker;
+let search: PlantedBugSearch;
 beforeAll(async () => {
-  simulation = new Worker(new URL('./planted-bug-thread.ts', import.meta.url), {
-    workerData: await compileSimulation(),
-  });
+  search = await PlantedBugSearch.start(SEEDS);
 });
-afterAll(() => simulation.terminate());
-
-/** Path → text of the files that the bug is in. */
-function textsWith({ edits }: PlantedBug): Map<string, string> {
-  const texts = new Map<string, string>();
-  for (const { file, find, replace } of edits) {
-    const path = join(ROOT, file);
-    const text = texts.get(path) ?? readFileSync(path, 'utf8');
-    expect(text.split(find).length - 1, `${file} has "${find}" once`).toBe(1);
-    texts.set(
-      path,
-      text.replace(find, () => replace),
-    );
-  }
-  return texts;
-}
-
-/** The job that found the bug last time, then the crash points of its shapes, then seeds. */
-function jobs({ foundBy, shapes, faults, seedShapes }: PlantedBug): Job[] {
-  const points = shapes === 'none' ? [] : pointJobs(shapes.split(','), faults && [faults]);
-  return [...(foundBy ? [foundBy] : []), ...points, ...seedJobs(1, SEEDS, seedShapes?.split(','))];
-}
-
-async function search(bug: PlantedBug, watched?: string): Promise<Found | undefined> {
-  const edited = await Promise.all(
-    [...textsWith(bug)].map(async ([path, text]) => [path, await compile(path, text)] as const),
-  );
-  simulation.postMessage({
-    edited: new Map(edited),
-    jobs: jobs(bug).map((job) => ({ ...job, watched })),
-  } satisfies BugSearch);
-  const [{ found }] = (await once(simulation, 'message')) as [{ found?: Found }];
-  return found;
-}
+afterAll(() => search.stop());
 
 /** `npm run chaos`, with a bug or without. */
 async function chaos(bug: PlantedBug | undefined, ...args: string[]): Promise<{ failed: boolean; output: string }> {
@@ -117,7 +79,7 @@ describe('npm run chaos', () => {
 
 describe('chaos finds', () => {
   it.each(PLANTED_BUGS.map((bug) => [bug.name, bug] as const))('%s', async (_name, bug) => {
-    const found = await search(bug);
+    const found = await search.find(bug, FOUND_BEFORE.found[bug.name]);
     expect(bug.violates, found && [found.what, ...found.lastEvents].join('\n')).toContain(found?.invariant);
     expect(found?.again).toMatch(/^--(seed \d+|point \S+)/);
   });
@@ -126,7 +88,7 @@ describe('chaos finds', () => {
 describe('the evidence alone shows', () => {
   const shown = PLANTED_BUGS.filter(({ breaksRule }) => breaksRule !== undefined);
   it.each(shown.map((bug) => [bug.name, bug] as const))('%s', async (_name, bug) => {
-    const found = await search(bug, RULES_FOLLOWED);
+    const found = await search.find(bug, FOUND_BEFORE.shown[bug.name], RULES_FOLLOWED);
     expect(found?.invariant).toBe(RULES_FOLLOWED);
     expect(found?.what).toMatch(new RegExp(`rule ${bug.breaksRule} \\(`));
   });
