@@ -96,6 +96,16 @@ describe('the list of runs', () => {
     await expect(otherList).rejects.toEqual(problem(400));
   });
 
+  it('6.11 the runs of an automation are those of this automation and this tenant', async () => {
+    const run = (runId: string, tenant: string, automation: string) =>
+      shop.runs.ingest(accepted({ runId, tenant, automation, key: runId }).ingest);
+    await run('run_a', 'acme', 'disks');
+    await run('run_b', 'acme', 'login');
+    await run('run_c', 'globex', 'disks');
+    const { body } = await get(LIST, { query: { automation: 'disks' } });
+    expect(body.runs.map(({ runId }: { runId: string }) => runId)).toEqual(['run_a']);
+  });
+
   it('filters by what a query names, counts by status, and searches titles further back with the cursor', async () => {
     for (const [index, title] of ['Disk full', 'Login fails', 'Disk slow'].entries()) {
       const runId = `run_${index}`;

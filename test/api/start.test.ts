@@ -211,7 +211,7 @@ describe('an older version of a workflow', () => {
   });
 });
 
-describe('POST /automations/{name}/run', () => {
+describe('6.12 POST /automations/{name}/run', () => {
   it('starts a run of the version of the automation, in its name', async () => {
     await published();
     await shop.definitions.saveAutomation('acme', automation('label-now', { workspace: 'ops' }));
@@ -220,6 +220,43 @@ describe('POST /automations/{name}/run', () => {
     expect({ status, ...body }).toMatchObject({ status: 201, automation: 'label-now', trigger: { source: 'manual' } });
     const { run } = await shop.finish(message(body.runId));
     expect(run).toMatchObject({ status: 'succeeded', workspace: 'ops', enrichment: { actor: 'olivia' } });
+  });
+
+  it('makes a run like any other: one transaction with its idempotency record and a trigger event of its own', async () => {
+    await published();
+    await shop.definitions.saveAutomation('acme', automation('label-now'));
+    const { body } = await post(RUN_AUTOMATION, {
+      params: { name: 'label-now' },
+      body: { inputs: { label: 'triage' } },
+      headers: { 'idempotency-key': 'k1' },
+    });
+    const manual = await shop.now(message(body.runId));
+    const byEvent = await shop.now(await shop.begin(LABEL.replace('name: label', 'name: other')));
+    const lived = (run: { createdAt: string; deadlineAt: string }) =>
+      Date.parse(run.deadlineAt) - Date.parse(run.createdAt);
+    expect(lived(manual.run)).toBe(lived(byEvent.run));
+    expect(manual.run).toMatchObject({
+      status: 'queued',
+      seq: 1,
+      trigger: { source: 'manual', event: 'run.requested' },
+    });
+    expect(manual.run).toHaveProperty('dueAt');
+    expect(manual.commits.map(({ events }) => events.map(({ type }) => type))).toEqual([
+      ['run.accepted', 'run.requested'],
+    ]);
+    expect(manual.trigger).toMatchObject({ source: 'manual', payload: { inputs: { label: 'triage' } } });
+    const record = await shop.runs.idempotencyRecord('acme', manual.run.trigger.key);
+    expect(record?.runIds).toEqual([body.runId]);
+  });
+
+  it('needs no trigger for it, and makes none: the automation and its triggers stay as they are', async () => {
+    await published();
+    const stored = automation('label-now', { trigger: { source: 'github', event: 'issues.opened' } });
+    await shop.definitions.saveAutomation('acme', stored);
+    for (let times = 0; times < 2; times += 1) {
+      await post(RUN_AUTOMATION, { params: { name: 'label-now' }, body: { inputs: { label: 'triage' } } });
+    }
+    expect(await shop.definitions.automations('acme')).toEqual([stored]);
   });
 
   it('the author of the inputs of an automation is a maker, in reruns too', async () => {

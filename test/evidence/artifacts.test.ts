@@ -47,7 +47,7 @@ const drafted = (rows: RunRow[] = rowsOf(whole), wanted: Exports['wanted'] = ['s
 const exports = () => ({ store, artifacts: store, wanted: ['siem', 'artifacts'] as const });
 const parsed = (key: string) => JSON.parse(String(store.peek(key)));
 
-describe('the exports of a finished run', () => {
+describe('6.10 the exports of a finished run', () => {
   it('are the SIEM lines and one artifact each of enrichment, completion and values', async () => {
     await exportRun(exports(), run, drafted(), log);
     expect(store.keys()).toEqual([SIEM, ENRICHMENT, COMPLETION, VALUES]);
@@ -105,7 +105,7 @@ describe('the exports of a finished run', () => {
   });
 });
 
-describe('an export that failed', () => {
+describe('6.10 an export that failed', () => {
   const completed: string[] = [];
   const message = { entryId: 'acme.run_00000001.export_run', tenant: 'acme', runId: 'run_00000001' };
   const exporter = (loaded: WholeRun | undefined) => ({

@@ -25,7 +25,7 @@ const accept = (differing: Partial<Delivery> = {}, requestHash = 'hash') =>
   acceptDelivery(intake, 'acme', { ...delivery, ...differing }, requestHash);
 const count = async (tenant = 'acme') => (await intake.runs.listRuns(tenant, { limit: 100 })).items.length;
 
-describe('a delivery', () => {
+describe('6.1 a delivery', () => {
   it('becomes a queued run with a pinned workflow version, the first commit of its chain and a message', async () => {
     const { runIds, deduplicated } = await accept();
     expect(deduplicated).toBe(false);

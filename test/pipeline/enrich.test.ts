@@ -6,7 +6,7 @@ import { STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
 const enriched = (fields: Record<string, unknown>) =>
   enrich({ source: 'servicenow', event: 'incident.insert', fields, payload: {}, receivedAt: STORY_BEGINS_AT });
 
-describe('enrichment', () => {
+describe('6.2 enrichment', () => {
   it('has title, actor, severity and link, where the trigger has them', () => {
     expect(enriched({ title: ' Database down ', actor: 'ana', severity: '1', url: 'https://x' })).toEqual({
       title: 'Database down',

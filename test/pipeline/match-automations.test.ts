@@ -33,7 +33,7 @@ describe('an automation', () => {
     expect(await starts(automation('x', { event }))).toBe(expected);
   });
 
-  it('starts only for its own source, and only while it is enabled', async () => {
+  it('6.1 starts only for its own source, and only while it is enabled', async () => {
     expect(await starts(automation('x', { source: 'servicenow' }))).toBe(false);
     expect(await starts({ ...automation('x'), enabled: false })).toBe(false);
   });
@@ -50,7 +50,7 @@ describe('an automation', () => {
     expect(await starts(automation('x', { filter }))).toBe(expected);
   });
 
-  it('with several triggers starts once for an event that matches several of them (004, 6.1)', async () => {
+  it('6.1 with several triggers starts once for an event that matches several of them', async () => {
     const { trigger: _one, ...rest } = automation('x');
     const several = (...filters: (string | undefined)[]): Automation => ({
       ...rest,

@@ -56,3 +56,20 @@ it('ARCHITECTURE says why each dependency is there', () => {
   const packages = Object.keys({ ...dependencies, ...devDependencies, ...optionalDependencies });
   expect(packages.filter((name) => !isNamed(name))).toEqual([]);
 });
+
+describe('test/README.md, the invariants of source 004', () => {
+  const INVARIANTS = Array.from({ length: 12 }, (_, place) => `6.${place + 1}`);
+  const [, table = ''] = /^## Automations \(source 004\)$([\s\S]*?)^## /m.exec(textOf('test/README.md')) ?? [];
+  const rows = new Map(
+    [...table.matchAll(/^\| (6\.\d+) .*?\| (.*) \|$/gm)].map(([, invariant = '', tests = '']) => [invariant, tests]),
+  );
+  /** Names of tests and groups that begin with the number: `6.1` is not `6.11`. */
+  const isNamed = (text: string, invariant: string) =>
+    new RegExp(`(?:describe|it)\\(\\s*['\`](?:6\\.\\d+, )*${invariant.replace('.', '\\.')}(?!\\d)`).test(text);
+
+  it.each(INVARIANTS)('%s has a row, and each file that it names has a test of this name', (invariant) => {
+    const files = [...(rows.get(invariant) ?? '').matchAll(/`([\w/-]+\.test\.ts)`/g)].map(([, file = '']) => file);
+    expect(files).not.toEqual([]);
+    expect(files.filter((file) => !isNamed(textOf(`test/${file}`), invariant))).toEqual([]);
+  });
+});

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { assignRun, releaseRun } from '../../lambdas/run-changes/assign-run.ts';
+import { controlRun } from '../../lambdas/run-changes/control-run.ts';
 import { type Resolving, resolveRun } from '../../lambdas/run-changes/resolve-run.ts';
 import { rollBackEndedRun } from '../../lambdas/run-changes/rollback-ended-run.ts';
 import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
@@ -80,7 +81,7 @@ const immutable = ({ run }: RunNow) => {
   return rest;
 };
 
-describe('resolving', () => {
+describe('6.11 resolving', () => {
   it('records what a person found, and does not change the status', async () => {
     const message = await unknownNote('lost_answer');
     const before = await shop.now(message);
@@ -161,6 +162,38 @@ describe('resolving', () => {
     });
     await shop.finish(failing);
     expect(await resolve(failing, { writes: {} })).toMatchObject({ resolution: { outcome: 'failed' } });
+  });
+
+  it('6.1 is possible after needs_human, failed and timed_out, and after no other end', async () => {
+    const waits = (name: string) =>
+      `name: ${name}\ndeadlineSeconds: 60\nsteps:\n  - { id: hook, tool: wait.external, with: { event: go } }\n`;
+    const canceled = await shop.begin(waits('canceled'));
+    await shop.work(canceled);
+    await controlRun(shop.worker, canceled, { kind: 'cancel' }, 'olivia');
+    const late = await shop.begin(waits('late'));
+    await shop.work(late);
+    shop.clock.advance(3 * 60 * 60_000);
+    const succeeded = await shop.begin(WRITES);
+    const failing = await shop.begin(NOTE);
+    shop.outside.next('PATCH servicenow', { status: 403 });
+    const ended = [failing, canceled, late, succeeded];
+    const statuses: string[] = [];
+    for (const message of ended) {
+      const { run } = await shop.finish(message);
+      const resolved = await resolve(message, { writes: {} }).then(
+        ({ resolution }) => resolution?.outcome,
+        ({ code }) => code,
+      );
+      statuses.push(`${run.status}: ${resolved}`);
+    }
+    expect(statuses).toEqual([
+      'failed_terminal: failed',
+      'canceled: RUN_INVALID_TRANSITION',
+      'timed_out: failed',
+      'succeeded: RUN_INVALID_TRANSITION',
+    ]);
+    const events = (await shop.now(late)).commits.flatMap((commit) => commit.events);
+    expect(events).toContainEqual(expect.objectContaining({ type: 'run.resolved', actor: 'olivia' }));
   });
 
   it('a run of another tenant is not found', async () => {
@@ -314,7 +347,7 @@ describe('rolling back a run that has ended', () => {
   });
 });
 
-describe('assigning', () => {
+describe('6.11 assigning', () => {
   it('gives a run one person at a time, active or ended', async () => {
     const message = await shop.begin(HOOK());
     expect(await assignRun(shop.worker, message, 'ana', 'ana')).toMatchObject({ assignee: 'ana' });
