@@ -6,25 +6,30 @@ import { percentile, round } from './figures.ts';
 import { isReader } from './measured-host.ts';
 import { sum, total } from './request-sums.ts';
 
+const isLiveFeed = (by: string) => by.startsWith('LiveFeed');
 const HEADERS = { 'x-api-key': 'local-owner-key' };
 const COMPARED_RUNS = 20;
 /** Warm functions are measured. */
 const WARM_RUNS = 4;
 const CONCURRENT = 200;
-const ISSUE = '{ owner: octo-org, repo: bench, number: 1 }';
-const WRITE = `name: bench-write
-inputs: { label: { type: string, required: true, maxLength: 60 } }
-steps:
-  - { id: step, tool: github.labels.add, with: { owner: octo-org, repo: bench, number: 1, labels: ["{% inputs.label %}"] } }
-`;
+const label = (number: number) =>
+  `tool: github.labels.add, with: { owner: octo-org, repo: bench, number: ${number}, labels: ["{% inputs.label %}"] }`;
 /** The simulated agent completes at once: what its session proposes would be further runs. */
-const SESSION = `name: bench-session
-inputs: { label: { type: string, required: true, maxLength: 60 } }
-steps:
-  - id: step
-    tool: agent.session
-    with: { configuration: triage-agent, prompt: look, context: { script: "{}", for: "{% inputs.label %}" }, actions: [{ tool: github.labels.add, with: ${ISSUE} }] }
-`;
+const SESSION = 'tool: agent.session, with: { configuration: triage-agent, prompt: look, context: { script: "{}" } }';
+const WORKFLOWS = {
+  write: [label(1)],
+  session: [SESSION],
+  twoWrites: [label(1), label(2)],
+  sessionThenWrite: [SESSION, label(2)],
+};
+const nameOf = (workflow: string) => `bench-${workflow.toLowerCase()}`;
+const yamlOf = (workflow: string, steps: string[]) =>
+  [
+    `name: ${nameOf(workflow)}`,
+    'inputs: { label: { type: string, required: true, maxLength: 60 } }',
+    'steps:',
+    ...steps.map((step, index) => `  - { id: step_${index}, ${step} }`),
+  ].join('\n');
 
 /** What a session step costs beside a write step, and many sessions at once. */
 export async function sessionFigures(url: string, settle: () => Promise<void>) {
@@ -57,24 +62,29 @@ export async function sessionFigures(url: string, settle: () => Promise<void>) {
       await pause(50);
     }
   };
-  for (const workflow of [WRITE, SESSION]) await ask('POST', '/api/v1/workflows', workflow);
-  const requestsPerRun = async (name: string): Promise<number> => {
+  for (const [workflow, steps] of Object.entries(WORKFLOWS)) {
+    await ask('POST', '/api/v1/workflows', yamlOf(workflow, steps));
+  }
+  const requestsPerRun = async (workflow: string) => {
+    const name = nameOf(workflow);
     for (let each = 0; each < WARM_RUNS; each += 1) await ended(await start(name));
     await settle();
     await ask('DELETE', '/_local/requests');
     for (let each = 0; each < COMPARED_RUNS; each += 1) await ended(await start(name));
     await settle();
     const report = await ask<RequestReport>('GET', '/_local/requests');
-    return round(total(sum(report, (by, service) => service === 'dynamodb' && !isReader(by))) / COMPARED_RUNS);
+    const perRun = (counts: (by: string) => boolean) =>
+      round(total(sum(report, (by, service) => service === 'dynamodb' && counts(by))) / COMPARED_RUNS);
+    return { run: perRun((by) => !isReader(by) && !isLiveFeed(by)), liveFeed: perRun(isLiveFeed) };
   };
-  const write = await requestsPerRun('bench-write');
-  const session = await requestsPerRun('bench-session');
+  const dynamodbRequests: Record<string, { run: number; liveFeed: number }> = {};
+  for (const workflow of Object.keys(WORKFLOWS)) dynamodbRequests[workflow] = await requestsPerRun(workflow);
 
   const beganMs = performance.now();
   const times = await Promise.all(
     Array.from({ length: CONCURRENT }, async () => {
       const startedMs = performance.now();
-      const { status, commits } = await ended(await start('bench-session'));
+      const { status, commits } = await ended(await start(nameOf('session')));
       const completed = commits.flatMap(({ events }) => events).filter(({ type }) => type === 'session.completed');
       if (status !== 'succeeded' || completed.length !== 1) {
         throw new Error(`a session ended as ${status}, with ${completed.length} completions`);
@@ -84,8 +94,7 @@ export async function sessionFigures(url: string, settle: () => Promise<void>) {
   );
   const seconds = (performance.now() - beganMs) / 1000;
   return {
-    dynamodbRequestsOfAWriteStep: write,
-    dynamodbRequestsOfASessionStep: session,
+    dynamodbRequests,
     concurrentSessions: CONCURRENT,
     completedOnce: times.length,
     allCompletedAfterSeconds: round(seconds),

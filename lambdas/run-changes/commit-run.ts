@@ -6,13 +6,13 @@ import { CountersignError } from '../run/errors.ts';
 import { keyIsFree, type Receipt } from '../run/receipt.ts';
 import type { RollbackOf, Run } from '../run/run.ts';
 import { RunDraft } from '../run/run-draft.ts';
-import { hasOpenSession } from '../run/session.ts';
 import type { Step } from '../run/step.ts';
 import { counted, METRICS } from '../telemetry/metrics.ts';
 import { workflowOfRun } from '../workflow/action-workflow.ts';
 import { withRequestedMode } from '../workflow/requested-mode.ts';
 import type { PublishedWorkflow } from '../workflow/workflow.ts';
 import type { RunChanger, RunState } from './run-changer.ts';
+import { endedSessions } from './session/ended-sessions.ts';
 import type { StepMessage } from './step-queue.ts';
 import { wakeNextRun } from './wake-next-run.ts';
 
@@ -153,12 +153,8 @@ async function sendMessages(
   const sends = entries.map((entry) => changer.outbox.dispatch(entry));
   if (wakeAfterMs !== undefined) sends.push(changer.queue.send({ tenant, runId }, wakeAfterMs));
   if (change.creates) sends.push(changer.queue.send({ tenant, runId: change.creates.run.runId }));
-  for (const { step } of change.steps) {
-    // The commit that records the start of a session may also end its step, because another step has failed.
-    const was = steps.get(step.index);
-    const isNew = was?.session?.sessionId !== step.session?.sessionId;
-    const ends = step.session !== undefined && !hasOpenSession(step) && (isNew || hasOpenSession(was));
-    if (ends) sends.push(changer.queue.send({ tenant, runId, endSession: step.index }));
+  for (const { endSession, afterMs } of endedSessions(change, steps, run)) {
+    sends.push(changer.queue.send({ tenant, runId, endSession }, afterMs));
   }
   const freed = change.caps.some(({ kind }) => kind === 'return_slot' || kind === 'release_key');
   if (freed) sends.push(wakeNextRun(changer, tenant, settings));

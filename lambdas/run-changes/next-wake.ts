@@ -3,6 +3,7 @@ import type { ActiveStatus } from '../run/run.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import { type Step, waitsForFlag } from '../run/step.ts';
 import type { FollowUp } from './commit-run.ts';
+import { DELAY_MAX_MS } from './step-queue.ts';
 
 /** How long a run with work left may wait for its message before the sweeper sends another. */
 export const PICK_UP_WITHIN_MS = 30_000;
@@ -52,12 +53,15 @@ export function wakeAfter(draft: RunDraft, workLeft: boolean, dueAt: string | un
   if (status === 'running' || (status === 'rolling_back' && workLeft)) {
     if (workLeft && !inFlight) return { wakeAfterMs: 0 };
     const retries = steps.flatMap((step) => (step.status === 'failed_retryable' ? [step.retryAt] : [])).sort();
-    return running.length > 0 && !inFlight && retries[0] !== undefined
-      ? { wakeAfterMs: msUntil(draft, retries[0]) }
-      : {};
+    return running.length > 0 && !inFlight ? wakeAt(draft, retries[0]) : {};
   }
   const timed = status === 'failed_retryable' || status === 'waiting_external' || status === 'rolling_back';
-  return timed && dueAt !== undefined ? { wakeAfterMs: msUntil(draft, dueAt) } : {};
+  return timed ? wakeAt(draft, dueAt) : {};
 }
 
-const msUntil = ({ at }: RunDraft, time: string): number => Math.max(0, Date.parse(time) - Date.parse(at));
+/** A message cannot be delayed for longer: it would come early, read the run, and find nothing due. */
+function wakeAt({ at }: RunDraft, time: string | undefined): FollowUp {
+  if (time === undefined) return {};
+  const wakeAfterMs = Math.max(0, Date.parse(time) - Date.parse(at));
+  return wakeAfterMs > DELAY_MAX_MS ? {} : { wakeAfterMs };
+}

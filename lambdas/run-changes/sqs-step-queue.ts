@@ -1,7 +1,5 @@
 import { SendMessageBatchCommand, SendMessageCommand, type SQSClient } from '@aws-sdk/client-sqs';
-import type { StepMessage, StepQueue } from './step-queue.ts';
-
-const SQS_DELAY_MAX_SECONDS = 900;
+import { DELAY_MAX_MS, type StepMessage, type StepQueue } from './step-queue.ts';
 
 export class SqsStepQueue implements StepQueue {
   readonly #client: SQSClient;
@@ -19,8 +17,7 @@ export class SqsStepQueue implements StepQueue {
         MessageBody: JSON.stringify(message),
         // In a standard queue a group gives fairness, not order: a busy tenant does not delay the others.
         MessageGroupId: message.tenant,
-        // The sweeper handles longer waits: the message would come early and find nothing due.
-        DelaySeconds: Math.min(Math.ceil(delayMs / 1000), SQS_DELAY_MAX_SECONDS),
+        DelaySeconds: Math.ceil(Math.min(delayMs, DELAY_MAX_MS) / 1000),
       }),
     );
   }

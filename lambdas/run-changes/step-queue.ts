@@ -6,8 +6,16 @@ export interface StepMessage {
   passedOver?: string[];
   /** The message was delayed until this lease ends. If it was renewed since, the same message is delayed again. */
   watches?: WatchedLease;
-  /** The step with this index has ended: its session shall end, too. Nothing else is processed. */
-  endSession?: number;
+  /** The step of this session has ended: the session shall end, too. Nothing else is processed, and no row is read. */
+  endSession?: EndedSession;
+}
+
+/** Everything that the worker needs to end a session at its provider. */
+export interface EndedSession {
+  sessionId: string;
+  url: string;
+  connection: string;
+  traceparent: string;
 }
 
 export interface WatchedLease {
@@ -23,3 +31,5 @@ export interface StepQueue {
 
 /** The limit of SQS for one request. */
 export const SENT_TOGETHER_MAX = 10;
+/** The longest delay of SQS. The sweeper sends what is due later. */
+export const DELAY_MAX_MS = 15 * 60_000;

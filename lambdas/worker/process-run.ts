@@ -27,7 +27,7 @@ import type { ClaimedStep, Worker } from './worker.ts';
  *     -> until nothing is claimed; the last commit ends the run (run-changes/conclude-run.ts)
  */
 export function processRun(worker: Worker, message: StepMessage): Promise<void> {
-  if (message.endSession !== undefined) return endSession(worker, message, message.endSession);
+  if (message.endSession) return endSession(worker, message, message.endSession);
   return processSteps(worker, message).catch((error) => endUnprocessable(worker, message, error));
 }
 

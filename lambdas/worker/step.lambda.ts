@@ -10,7 +10,11 @@ const StepMessage = z.object({
   tenant: z.string(),
   runId: z.string(),
   passedOver: z.array(z.string()).optional(),
-  endSession: z.int().optional(),
+  endSession: z
+    .object({ sessionId: z.string(), url: z.string(), connection: z.string(), traceparent: z.string() })
+    .optional()
+    // Earlier versions sent the index of the step. Such a message only wakes the run.
+    .catch(undefined),
   watches: z.object({ stepIndex: z.int(), leaseVersion: z.int() }).optional(),
 });
 

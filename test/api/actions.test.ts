@@ -7,6 +7,7 @@ import { handleStart } from '../../lambdas/api/start/start.ts';
 import { type HttpEvent, Problem } from '../../lambdas/entry/http.ts';
 import { isoNow } from '../../lambdas/entry/ports.ts';
 import { later } from '../../lambdas/run/lease.ts';
+import { ClosedSessions } from '../../lambdas/run-changes/session/closed-sessions.ts';
 import { sealSessionToken } from '../../lambdas/run-changes/session/session-token.ts';
 import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
 import { ALLOWED } from '../fakes/fake-policy.ts';
@@ -22,8 +23,10 @@ const LABEL = { tool: 'github.labels.add', input: { ...ISSUE_FIELDS, labels: ['t
 
 let shop: GovernedWorkshop;
 let requests = 0;
+let closedSessions: ClosedSessions;
 beforeEach(async () => {
   shop = await new GovernedWorkshop().open();
+  closedSessions = new ClosedSessions();
   shop.policy.decision = () => ALLOWED;
   vi.stubGlobal('fetch', shop.outside.fetch);
 });
@@ -47,6 +50,7 @@ async function send(route: RouteDefinition, { params, body, query, headers = {},
     definitions: shop.definitions,
     sessionSecret: async () => SECRET,
     notices: shop.runs.notices,
+    closedSessions,
   };
   const handle = () => {
     if (Object.values(actionRoutes).includes(route as never)) {
@@ -192,6 +196,27 @@ describe('the token of a session', () => {
       const params = { id: parent.runId, actionId };
       expect((await send(sessionRoutes.getSessionAction, { params, headers })).status).toBe(404);
     }
+  });
+
+  it('of a completed session is refused: without a read where it completed, and with one elsewhere', async () => {
+    const bearer = { params: { id: parent.runId }, headers: { authorization: `Bearer ${token()}` } };
+    const body = { completion_id: 'completion-1', outcome: 'succeeded', summary: 'done' };
+    expect(await send(sessionRoutes.completeSession, { ...bearer, body })).toMatchObject({ status: 200 });
+    const calls: string[] = [];
+    shop.disturb(async (name, run) => {
+      calls.push(name);
+      return run();
+    });
+    const notify = () =>
+      send(sessionRoutes.heartbeatSession, {
+        ...bearer,
+        body: { statusUpdate: { status: { state: 'TASK_STATE_COMPLETED' } } },
+      });
+    expect(await notify()).toMatchObject({ status: 409, body: { code: 'SESSION_CLOSED' } });
+    expect(calls).toEqual([]);
+    closedSessions = new ClosedSessions();
+    expect(await notify()).toMatchObject({ status: 409, body: { code: 'SESSION_CLOSED' } });
+    expect(calls).toEqual(['runAndStep']);
   });
 
   it('needs an idempotency key, so that a repeated request starts nothing', async () => {

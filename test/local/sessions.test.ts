@@ -14,6 +14,9 @@ import {
 } from './session-story.ts';
 import { startTestHost, type TestHost } from './test-host.ts';
 
+/** The agent is asked to end a completed session only after this time. */
+const ENDS_ITSELF_WITHIN_MS = 10_000;
+
 let host: TestHost;
 beforeAll(async () => {
   host = await startTestHost();
@@ -49,6 +52,8 @@ describe('6.4, 6.5: a session of the simulated agent', () => {
     expect(run.status).toBe('succeeded');
     await expectOneSession(runId);
     expect(await labelWrites('from-session')).toBe(1);
+    await sessionOf(host, runId, ({ state }) => state !== 'TASK_STATE_WORKING');
+    await host.advance(ENDS_ITSELF_WITHIN_MS);
     const { state, cancelRequests } = await sessionOf(host, runId, (each) => each.cancelRequests > 0);
     expect([state, cancelRequests]).toEqual(['TASK_STATE_COMPLETED', 1]);
     const proposed = eventsOf(run).find(({ type }) => type === 'session.action_proposed');

@@ -2,7 +2,7 @@ import type { PlantedBug } from './planted-bugs.ts';
 
 const SESSION_CONNECTOR = 'lambdas/connectors/session/session.ts';
 const COMPLETE = 'lambdas/run-changes/session/complete-session.ts';
-const COMMIT = 'lambdas/run-changes/commit-run.ts';
+const ENDED = 'lambdas/run-changes/session/ended-sessions.ts';
 const SESSIONS = 'session-completes,session-approved,session-lost,session-parallel';
 
 /** Bugs of sessions and their actions. */
@@ -61,14 +61,14 @@ export const PLANTED_SESSION_BUGS: readonly PlantedBug[] = [
   },
   {
     name: 'nobody asks the agent to end a session',
-    edits: [{ file: COMMIT, find: 'if (ends) sends.push', replace: 'if (ends && sends.length < 0) sends.push' }],
+    edits: [{ file: ENDED, find: 'hasOpenSession(step)) return', replace: 'index >= 0) return' }],
     violates: ['a session is ended after its step'],
     shapes: 'session-completes',
     faults: 'crash_before',
   },
   {
     name: 'the session of a step that ends in the commit of its start is not ended',
-    edits: [{ file: COMMIT, find: '(isNew || hasOpenSession(was))', replace: 'hasOpenSession(was)' }],
+    edits: [{ file: ENDED, find: '!(isNew || hasOpenSession(was))', replace: '!hasOpenSession(was)' }],
     violates: ['a session is ended after its step'],
     shapes: 'none',
     seedShapes: SESSIONS,
@@ -76,11 +76,10 @@ export const PLANTED_SESSION_BUGS: readonly PlantedBug[] = [
   {
     name: 'a session is ended while it works',
     edits: [
-      { file: COMMIT, find: ' && !hasOpenSession(step) && (isNew', replace: ' && (isNew' },
       {
-        file: 'lambdas/worker/session/finalize-session.ts',
-        find: 'if (!session?.at || hasOpenSession(stored?.step)) return;',
-        replace: 'if (!session?.at) return;',
+        file: ENDED,
+        find: 'if (!session?.at || hasOpenSession(step)) return [];',
+        replace: 'if (!session?.at) return [];',
       },
     ],
     violates: ['a session is ended only after its step'],

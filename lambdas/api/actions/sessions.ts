@@ -1,8 +1,10 @@
 import * as z from 'zod';
 import { Problem } from '../../entry/http.ts';
 import type { RunChanger } from '../../run-changes/run-changer.ts';
+import type { ClosedSessions } from '../../run-changes/session/closed-sessions.ts';
 import { completeSession } from '../../run-changes/session/complete-session.ts';
 import { noteHeartbeat } from '../../run-changes/session/note-heartbeat.ts';
+import { sessionClosed } from '../../run-changes/session/open-session.ts';
 import { type ActionProposer, proposeAction } from '../../run-changes/session/propose-action.ts';
 import type { sessionRoutes } from '../contract/actions.ts';
 import type { Handlers } from '../router.ts';
@@ -11,7 +13,9 @@ import { actionView } from './action-view.ts';
 import { authenticateSession, type SessionAuthenticator } from './authenticate-session.ts';
 import { mustLoadAction } from './list-actions.ts';
 
-export type SessionPorts = RunChanger & ActionProposer & SessionAuthenticator;
+export interface SessionPorts extends RunChanger, ActionProposer, SessionAuthenticator {
+  closedSessions: ClosedSessions;
+}
 
 /** What sessions do: they propose actions and read their outcome, give signs of life and complete. */
 export const sessionHandlers: Handlers<SessionPorts, typeof sessionRoutes> = {
@@ -37,11 +41,13 @@ export const sessionHandlers: Handlers<SessionPorts, typeof sessionRoutes> = {
   async completeSession(ports, { headers, params, body: { completion_id: completionId, ...completion } }) {
     const session = await authenticateSession(ports, headers, params.id);
     const { outcome, isRepeated } = await completeSession(ports, session, { completionId, ...completion });
+    ports.closedSessions.add(session);
     return { status: 200, body: { outcome, repeated: isRepeated } };
   },
 
   async heartbeatSession(ports, { headers, params, body }) {
     const session = await authenticateSession(ports, headers, params.id);
+    if (ports.closedSessions.has(session)) throw sessionClosed('its step has ended');
     return { status: 200, body: await noteHeartbeat(ports, session, { hasEnded: saysEnded(body) }) };
   },
 };

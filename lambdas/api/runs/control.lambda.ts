@@ -5,6 +5,7 @@ import { systemIds } from '../../entry/system.ts';
 import { wireHints } from '../../live/hints.wiring.ts';
 import { DynamoNoticeStore } from '../../notify/dynamo-notice-store.ts';
 import { wireRunChanger } from '../../run-changes/run-changer.wiring.ts';
+import { ClosedSessions } from '../../run-changes/session/closed-sessions.ts';
 import { ControlEnvironment } from '../environment.ts';
 import { handleControl } from './control.ts';
 
@@ -14,6 +15,7 @@ const ports = {
   ...changer,
   ids: systemIds,
   hints: wireHints(environment, changer.dynamo),
+  closedSessions: new ClosedSessions(),
   sessionSecret: stageSecret(environment.SESSION_SECRET_ARN),
   notices: new DynamoNoticeStore(changer.dynamo, environment.RUN_TABLE),
 };

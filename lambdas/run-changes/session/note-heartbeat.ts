@@ -1,12 +1,11 @@
 import { isoNow } from '../../entry/ports.ts';
-import { CountersignError } from '../../run/errors.ts';
 import { later } from '../../run/lease.ts';
 import { hasOpenSession, type OpenSessionStep, SEEN_STORED_EVERY_MS } from '../../run/session.ts';
 import { isFinished } from '../../run/step.ts';
 import { changeRun } from '../change-run.ts';
 import { concludeRun } from '../conclude-run.ts';
 import type { RunChanger } from '../run-changer.ts';
-import { openSession, type SessionTarget } from './open-session.ts';
+import { openSession, type SessionTarget, sessionClosed } from './open-session.ts';
 import { seen } from './propose-action.ts';
 
 /** A session whose provider says that it has ended may still be about to send its completion. */
@@ -26,9 +25,7 @@ export async function noteHeartbeat(
     return { until: stored.step.awaits.until };
   }
   // Agents also notify of the end of a task that has completed: that must not load the run.
-  if (stored?.step && isFinished(stored.step)) {
-    throw new CountersignError('SESSION_CLOSED', 'the session is closed: its step has ended; stop working on it');
-  }
+  if (stored?.step && isFinished(stored.step)) throw sessionClosed('its step has ended');
   let until = '';
   await changeRun(changer, target, async (state, draft) => {
     const step = openSession(state, target, draft.at);

@@ -16,6 +16,8 @@ export function openSession({ run, steps }: RunState, { stepIndex }: SessionTarg
   if (step?.status === 'running' || step?.status === 'failed_retryable') {
     throw new CountersignError('SESSION_STARTING', 'the session is being started; try again in a few seconds');
   }
-  const why = run.stopRequest ? 'the run is being stopped' : 'its step has ended, or its time is over';
-  throw new CountersignError('SESSION_CLOSED', `the session is closed: ${why}; stop working on it`);
+  throw sessionClosed(run.stopRequest ? 'the run is being stopped' : 'its step has ended, or its time is over');
 }
+
+export const sessionClosed = (why: string): CountersignError =>
+  new CountersignError('SESSION_CLOSED', `the session is closed: ${why}; stop working on it`);

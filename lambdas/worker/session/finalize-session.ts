@@ -1,14 +1,14 @@
 import { withinDeadline } from '../../connectors/attempt-deadline.ts';
 import { a2aProvider } from '../../connectors/session/a2a-provider.ts';
 import type { SessionState } from '../../connectors/session/session-provider.ts';
-import { readTime } from '../../proposal/attempt-time.ts';
+import { AttemptTime, readTime } from '../../proposal/attempt-time.ts';
 import { recordedError } from '../../run/errors.ts';
 import type { SessionLoss } from '../../run/events/session-events.ts';
 import type { RunDraft } from '../../run/run-draft.ts';
-import { hasOpenSession, type OpenSessionStep } from '../../run/session.ts';
+import type { OpenSessionStep } from '../../run/session.ts';
 import { TIMEOUT } from '../../run-changes/next-status.ts';
 import { fail } from '../../run-changes/step-endings.ts';
-import type { StepMessage } from '../../run-changes/step-queue.ts';
+import type { EndedSession, StepMessage } from '../../run-changes/step-queue.ts';
 import type { Worker } from '../worker.ts';
 
 const LOST: Record<SessionLoss, string> = {
@@ -58,15 +58,15 @@ async function stateOf(
 }
 
 /** After the step has ended, asks the provider to end the session. Best effort: a lost message leaves it to its provider. */
-export async function endSession(worker: Worker, { tenant, runId }: StepMessage, index: number): Promise<void> {
-  const stored = await worker.runs.runAndStep(tenant, runId, index);
-  const { session } = stored?.step ?? {};
-  if (!session?.at || hasOpenSession(stored?.step)) return;
-  const { url, connection } = session.at;
+export async function endSession(
+  worker: Worker,
+  { tenant, runId }: StepMessage,
+  { sessionId, url, connection, traceparent }: EndedSession,
+): Promise<void> {
   try {
     const access = await worker.connections.open(tenant, connection);
-    const time = readTime(worker, stored?.run ?? { tenant, runId }, index);
-    await withinDeadline(time, () => a2aProvider.end(access, url, session.sessionId));
+    const time = new AttemptTime(worker, { traceparent });
+    await withinDeadline(time, () => a2aProvider.end(access, url, sessionId));
   } catch (error) {
     worker.log.warn('a session could not be ended', { tenant, runId, error });
   }

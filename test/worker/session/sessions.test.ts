@@ -163,7 +163,17 @@ describe('6.5 completion', () => {
     expect(done.steps[1]).toMatchObject({ output: { said: 'labelled' } });
     const commit = done.commits.find(({ events }) => events.some(({ type }) => type === 'session.completed'));
     expect(commit?.events.map(({ type }) => type)).toEqual(expect.arrayContaining(['step.succeeded']));
+    // It may end by itself first; then it is asked, without a read of the run.
+    expect(tasks()[0]?.state).toBe('TASK_STATE_WORKING');
+    shop.clock.advance(10_000);
+    const reads: string[] = [];
+    shop.disturb(async (name, run) => {
+      if (!name.startsWith('POST ') && !name.startsWith('GET ')) reads.push(name);
+      return run();
+    });
+    await shop.finish(message);
     expect(tasks()[0]?.state).toBe('TASK_STATE_CANCELED');
+    expect(reads).toEqual([]);
     expect(
       shop.outside.calls.filter(({ body }) => (body as { method?: string })?.method === 'SendMessage'),
     ).toHaveLength(1);
