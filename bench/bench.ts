@@ -22,6 +22,7 @@ import { isReader, MeasuredHost, STEPS, WORKFLOW_SIZES } from './measured-host.t
 import { policyDecisionMs } from './policy.ts';
 import { runLists } from './run-lists.ts';
 import { sessionFigures } from './sessions.ts';
+import { throughputFigures } from './throughput.ts';
 
 /**
  * Measures a run of five natural writes on the local host. The request counts are exact and comparable between machines. The
@@ -44,6 +45,8 @@ const { values: options } = parseArgs({
     stage: { type: 'string' },
     /** Only the figures of the live feed and the console. */
     console: { type: 'boolean', default: false },
+    /** Only runs per second, latency, and where the CPU time goes. */
+    throughput: { type: 'boolean', default: false },
     /** Only the imports of the functions' bundles. */
     'cold-start': { type: 'boolean', default: false },
     /** `--no-socket`: agents are named no socket, so they only poll. */
@@ -56,6 +59,8 @@ const SEQUENTIAL = Number(options.sequential);
 const CONCURRENCY = Number(options.concurrency);
 const LISTED_RUNS = Number(options.listed);
 const APPROVALS = 100;
+/** V8 optimizes what has run often, so fewer would measure its compiler. */
+const WARM_UP_RUNS = 300;
 
 /** A command of an agent that prints a line. Policy allows every write. */
 async function agentsOnly() {
@@ -162,6 +167,20 @@ async function billOnly() {
         peers: PEERS,
       },
     });
+  } finally {
+    await host.stop();
+    rmSync(dataFolder, { recursive: true, force: true });
+  }
+}
+
+async function throughputOnly() {
+  const dataFolder = mkdtempSync(join(tmpdir(), 'countersign-bench-'));
+  const host = await startHost({ port: 0, dataFolder, log: () => {}, assembly: await withoutExports(dataFolder) });
+  try {
+    const bench = new MeasuredHost(host);
+    await bench.define();
+    await bench.atOnce(WARM_UP_RUNS, CONCURRENCY);
+    report(await throughputFigures(bench, { runs: RUNS, sequential: SEQUENTIAL, concurrency: CONCURRENCY }));
   } finally {
     await host.stop();
     rmSync(dataFolder, { recursive: true, force: true });
@@ -329,5 +348,6 @@ if (options.agents) await agentsOnly();
 else if (options.sessions) await sessionsOnly();
 else if (options.bill) await billOnly();
 else if (options.console) await consoleOnly();
+else if (options.throughput) await throughputOnly();
 else if (options['cold-start']) await coldStartsOnly();
 else await main();

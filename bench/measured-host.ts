@@ -47,7 +47,7 @@ export class MeasuredHost {
   /** Counts everything that runs need, from the first webhook until all work is done. */
   async billed(runs: number, kind: Kind, units: DynamoDbUnits): Promise<Measured> {
     await this.settle();
-    const before = { functions: await this.#functions(), calls: await this.#targetCalls() };
+    const before = { functions: await this.functions(), calls: await this.#targetCalls() };
     const executions = await this.#transitions();
     await this.#control('DELETE', 'requests');
     units.reset();
@@ -73,12 +73,12 @@ export class MeasuredHost {
     };
   }
 
-  async #functions(): Promise<Record<string, FunctionStats>> {
+  async functions(): Promise<Record<string, FunctionStats>> {
     return (await this.#control('GET', 'functions')) as Record<string, FunctionStats>;
   }
 
   async #functionsSince(before: Record<string, FunctionStats>): Promise<Record<string, FunctionStats>> {
-    const now = Object.entries(await this.#functions());
+    const now = Object.entries(await this.functions());
     return Object.fromEntries(now.map(([name, stats]) => [name, difference(stats, before[name])]));
   }
 
@@ -235,7 +235,7 @@ export class MeasuredHost {
     await this.settle();
     await this.#control('DELETE', 'requests');
     this.#logBytes.reset();
-    const before = await this.#functions();
+    const before = await this.functions();
     await work();
     await this.settle();
     const report = (await this.#control('GET', 'requests')) as RequestReport;

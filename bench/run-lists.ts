@@ -1,8 +1,3 @@
-import { execFile } from 'node:child_process';
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
-import { gzipSync } from 'node:zlib';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { DynamoOutputStore } from '../lambdas/agents/dynamo-output-store.ts';
 import { handleRuns } from '../lambdas/api/runs/runs.ts';
@@ -10,7 +5,7 @@ import type { HttpEvent } from '../lambdas/entry/http.ts';
 import { systemClock, systemPause } from '../lambdas/entry/system.ts';
 import { hashOf } from '../lambdas/run/canonical-json.ts';
 import { type Commit, sealCommit } from '../lambdas/run/commit.ts';
-import { commitItem, type Item, runItem, triggerItems } from '../lambdas/run/dynamo/dynamo-items.ts';
+import { commitItem, type Item, itemBytes, runItem, triggerItems } from '../lambdas/run/dynamo/dynamo-items.ts';
 import { DynamoRunStore } from '../lambdas/run/dynamo/dynamo-run-store.ts';
 import type { ErrorCode } from '../lambdas/run/errors.ts';
 import type { CommitEvent } from '../lambdas/run/events/events.ts';
@@ -19,7 +14,9 @@ import type { Run, RunStatus, Trigger } from '../lambdas/run/run.ts';
 import { newRun } from '../lambdas/run-changes/new-run.ts';
 import { REGION } from '../local/aws/aws.ts';
 import { HOST_CREDENTIALS } from '../local/aws/aws-endpoint.ts';
-import { findBinary, startDynamoDb } from '../local/dynamodb/dynamodb.ts';
+import { startDynamoDb } from '../local/dynamodb/dynamodb.ts';
+import { ItemStore } from '../local/dynamodb/item-store.ts';
+import { type TableShape, tableDefinition } from '../local/dynamodb/table-definitions.ts';
 import { createTables, tablesOf } from '../local/dynamodb/tables.ts';
 import type { Assembly } from '../local/template/synthesize.ts';
 import { type ResolvedResource, resolveTemplate } from '../local/template/template.ts';
@@ -28,7 +25,7 @@ const TENANT = 'acme';
 const PAGE = 50;
 const FIRST_AT = '2026-01-01T00:00:00.000Z';
 const EVERY_MS = 60_000;
-const RUNS_PER_FILE = 5_000;
+const RUNS_PER_TRANSACTION = 5_000;
 /** Of every so many runs one is special, so that each filter finds at least 50 of 100,000. */
 const RARE_EVERY = 1_500;
 
@@ -47,9 +44,9 @@ export async function runLists(assembly: Assembly, dataFolder: string, count: nu
   const table = tablesOf(stack)[0];
   if (!table) throw new Error('the template has no table');
   const beganMs = performance.now();
-  await load(table, dataFolder, count);
+  load(table, dataFolder, count);
   const loadSeconds = Math.round((performance.now() - beganMs) / 1000);
-  const engine = await startDynamoDb({ dataFolder, log: () => {}, env: {} });
+  const engine = await startDynamoDb(dataFolder, {});
   const client = new DynamoDBClient({ endpoint: engine.url, region: REGION, credentials: HOST_CREDENTIALS });
   try {
     // Fails if the table differs from the template.
@@ -61,25 +58,27 @@ export async function runLists(assembly: Assembly, dataFolder: string, count: nu
   }
 }
 
-/** Writes rows as an export of DynamoDB, which the engine imports several times faster than it writes batches. */
-async function load(table: ResolvedResource, dataFolder: string, count: number): Promise<void> {
-  const source = join(dataFolder, 'export');
-  const files = join(source, table.ref, 'data');
-  mkdirSync(files, { recursive: true });
-  for (let from = 0; from < count; from += RUNS_PER_FILE) {
-    const indexes = Array.from({ length: Math.min(RUNS_PER_FILE, count - from) }, (_, each) => from + each);
-    const lines = indexes.flatMap(rowsOf).map((Item) => JSON.stringify({ Item }));
-    writeFileSync(join(files, `${from}.json.gz`), gzipSync(lines.join('\n'), { level: 1 }));
+/** Writes to the file of the local DynamoDB, which takes a third of the time of requests. */
+function load(table: ResolvedResource, dataFolder: string, count: number): void {
+  const store = new ItemStore(dataFolder);
+  store.create(tableDefinition(table.ref, table.properties as unknown as TableShape));
+  for (let from = 0; from < count; from += RUNS_PER_TRANSACTION) {
+    const indexes = Array.from({ length: Math.min(RUNS_PER_TRANSACTION, count - from) }, (_, each) => from + each);
+    store.transaction(() => {
+      for (const item of indexes.flatMap(rowsOf)) store.table(table.ref)?.put(asJson(item), itemBytes(item));
+    });
   }
-  const schema = join(dataFolder, 'schema.json');
-  const { AttributeDefinitions, KeySchema, GlobalSecondaryIndexes } = table.properties;
-  const Table = { TableName: table.ref, AttributeDefinitions, KeySchema, GlobalSecondaryIndexes };
-  writeFileSync(schema, JSON.stringify([{ Table }]));
-  const output = join(dataFolder, 'dynamodb.sqlite');
-  const args = ['import', '--source', source, '--schema', schema, '--output', output];
-  await promisify(execFile)(findBinary(process.env), args);
-  rmSync(source, { recursive: true });
+  store.close();
 }
+
+/** In JSON, binary values are base64. */
+const asJson = (item: Item) =>
+  Object.fromEntries(
+    Object.entries(item).map(([name, value]) => [
+      name,
+      value.B ? { B: Buffer.from(value.B).toString('base64') } : { ...value },
+    ]),
+  );
 
 const runIdOf = (index: number) => `run_${hashOf(index).slice(0, 32)}`;
 const createdAtOf = (index: number) => later(FIRST_AT, index * EVERY_MS);

@@ -1,3 +1,4 @@
+import type { DynamoDb } from '../dynamodb/dynamodb.ts';
 import { assertKeySizes } from '../dynamodb/key-sizes.ts';
 import type { TableStreams } from '../dynamodb/table-stream.ts';
 import { type AccessCheck, accessChecks } from '../iam/access-checks.ts';
@@ -34,8 +35,7 @@ type Described = AwsCall | { refusal: WireReply };
 export function describeCall(
   service: string,
   request: WireRequest,
-  { stack, services }: { stack: ResolvedStack; services: Services },
-  forwardToDynamoDb: (request: WireRequest) => Promise<WireReply>,
+  { stack, services, dynamodb }: { stack: ResolvedStack; services: Services; dynamodb: Pick<DynamoDb, 'serve'> },
 ): Described {
   const rest = services.rest[service];
   if (rest) return restCall(service, request, rest);
@@ -55,7 +55,7 @@ export function describeCall(
     execute: async () => {
       if (!jsonService) {
         assertKeySizes(stack, input);
-        const reply = await forwardToDynamoDb(request);
+        const reply = await dynamodb.serve({ request, operation, input });
         if (reply.status === 200) services.streams.observe(operation, input);
         return reply;
       }

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { dynamoDbProxy } from '../dynamodb/proxy.ts';
+import type { DynamoDb } from '../dynamodb/dynamodb.ts';
 import { refuseForeign } from '../host/loopback-requests.ts';
 import type { AccessCheck } from '../iam/access-checks.ts';
 import type { Iam } from '../iam/iam.ts';
@@ -25,7 +25,7 @@ interface AwsEndpointOptions {
   iam: Iam;
   requests: RequestCounts;
   faults: Faults;
-  dynamodbUrl: string;
+  dynamodb: Pick<DynamoDb, 'serve'>;
   services: Services;
   /** By access key id. Every function thread has its own. */
   callers: Map<string, Caller>;
@@ -53,8 +53,7 @@ export const HOST_CREDENTIALS = { accessKeyId: 'LOCALHOST', secretAccessKey: 'lo
 
 /** The endpoint of all AWS services, for the functions and the host. */
 export async function startAwsEndpoint(options: AwsEndpointOptions): Promise<AwsEndpoint> {
-  const proxy = dynamoDbProxy(options.dynamodbUrl);
-  const handler = new CallHandler(options, proxy.forward);
+  const handler = new CallHandler(options);
   const failed = (error: unknown, answer: Answer) => {
     options.log?.(`AWS endpoint: ${error instanceof Error ? error.stack : String(error)}`);
     answer.lose();
@@ -82,7 +81,6 @@ export async function startAwsEndpoint(options: AwsEndpointOptions): Promise<Aws
     stop: async () => {
       const closed = new Promise((resolve) => server.close(resolve));
       server.closeAllConnections();
-      proxy.stop();
       await closed;
     },
   };
@@ -92,11 +90,9 @@ type KnownCaller = { accessKeyId: string; functionLogicalId: string; roleLogical
 
 class CallHandler {
   readonly #options: AwsEndpointOptions;
-  readonly #forward: ReturnType<typeof dynamoDbProxy>['forward'];
 
-  constructor(options: AwsEndpointOptions, forward: ReturnType<typeof dynamoDbProxy>['forward']) {
+  constructor(options: AwsEndpointOptions) {
     this.#options = options;
-    this.#forward = forward;
   }
 
   /** identify → count → fault before → IAM → execute → fault after → reply */
@@ -105,7 +101,7 @@ class CallHandler {
     const service = credential?.service ?? 'unknown';
     const caller = this.#identify(credential?.accessKeyId);
     if (!caller) return answer.send(unrecognized(service, credential?.accessKeyId));
-    const call = describeCall(service, wire, this.#options, this.#forward);
+    const call = describeCall(service, wire, this.#options);
     if ('refusal' in call) return answer.send(call.refusal);
 
     this.#options.requests.count(caller.functionLogicalId, service, call.operation);
@@ -162,7 +158,8 @@ class CallHandler {
       return this.#refusal(caller, call) ?? (await call.execute());
     } catch (error) {
       if (error instanceof AwsError) {
-        return errorReply({ service, code: error.code, message: error.message, status: error.httpStatus });
+        const { code, message, httpStatus: status, details } = error;
+        return errorReply({ service, code, message, status, ...(details && { details }) });
       }
       this.#options.log?.(`${service}.${call.operation}: ${error instanceof Error ? error.stack : String(error)}`);
       const code = service === 's3' ? 'InternalError' : 'InternalServerError';

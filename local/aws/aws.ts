@@ -10,10 +10,13 @@ export interface JsonService {
 export class AwsError extends Error {
   readonly code: string;
   readonly httpStatus: number;
-  constructor(code: string, message: string, httpStatus = 400) {
+  /** Further fields of the response. */
+  readonly details: Record<string, unknown> | undefined;
+  constructor(code: string, message: string, httpStatus = 400, details?: Record<string, unknown>) {
     super(message);
     this.code = code;
     this.httpStatus = httpStatus;
+    this.details = details;
   }
 }
 

@@ -63,7 +63,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
   try {
     const [server, dynamoDb, assembly] = await settleAll([
       startHttpServer(options.port),
-      startDynamoDb({ dataFolder, log: (line) => log('dynamodb', line) }),
+      startDynamoDb(dataFolder),
       options.assembly ?? synthesize(join(dataFolder, 'cdk.out')),
     ]);
     stops.push(dynamoDb.stop, server.stop);
@@ -94,7 +94,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
       iam,
       requests,
       faults,
-      dynamodbUrl: dynamoDb.url,
+      dynamodb: dynamoDb,
       services,
       callers,
       observe: options.observe,

@@ -1,19 +1,17 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { inject } from 'vitest';
-import { startDynamoDb } from '../../local/dynamodb/dynamodb.ts';
 import { createTables, tablesOf } from '../../local/dynamodb/tables.ts';
 import { readAssembly } from '../../local/template/synthesize.ts';
 import { resolveTemplate } from '../../local/template/template.ts';
-import { temporaryFolder } from '../local/cloud/wire.ts';
+import { startDynoxide } from '../fakes/dynoxide.ts';
 
-/** The run table of the synthesized template, on the embedded engine. */
+/** The run table of the synthesized template, on an engine that is not our own. */
 export async function openRunTable(): Promise<{ client: DynamoDBClient; table: string; close(): Promise<void> }> {
   const { template, stackName } = readAssembly(inject('assemblies').local);
   const stack = resolveTemplate(template, { stackName });
   const [runTable] = tablesOf(stack);
   if (!runTable) throw new Error('the template has no table');
-  const folder = temporaryFolder();
-  const engine = await startDynamoDb({ dataFolder: folder.path, log: () => {}, env: {} });
+  const engine = await startDynoxide();
   await createTables(engine.url, stack);
   const client = new DynamoDBClient({
     endpoint: engine.url,
@@ -26,7 +24,6 @@ export async function openRunTable(): Promise<{ client: DynamoDBClient; table: s
     close: async () => {
       client.destroy();
       await engine.stop();
-      folder.remove();
     },
   };
 }

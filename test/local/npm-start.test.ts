@@ -1,9 +1,9 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { startDynamoDb } from '../../local/dynamodb/dynamodb.ts';
 import { IS_STORM } from '../storm.ts';
 import { runCommand, type SpawnedHost, spawnHost } from './commands.ts';
 import { type Incident, incident, incidentInserted, issueOpened } from './deliveries.ts';
@@ -31,20 +31,10 @@ async function start(...options: string[]): Promise<SpawnedHost> {
   return host;
 }
 
-const enginePid = () => Number(readFileSync(join(data, 'dynamodb.pid'), 'utf8'));
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-async function expectNothingLeft(host: SpawnedHost, engine: number): Promise<void> {
-  await eventually('the DynamoDB engine is gone', async () => (isRunning(engine) ? undefined : true));
+/** No process has the port or the data any more. */
+async function expectNothingLeft(host: SpawnedHost): Promise<void> {
   await expect(fetch(host.url)).rejects.toThrow();
+  await (await startDynamoDb(data, {})).stop();
 }
 
 /** A schedule of a run that writes nothing. */
@@ -71,7 +61,6 @@ async function scheduleEveryMinute(host: SpawnedHost): Promise<void> {
 
 it(`kill -9 during ${2 * OF_EACH_SOURCE} webhooks loses no accepted webhook and no schedule, and repeats no write`, async () => {
   const host = await start('--port', '0');
-  const engine = enginePid();
   await host.trustAutomations();
   await scheduleEveryMinute(host);
   const incidents = Array.from({ length: OF_EACH_SOURCE }, (_, index) => incident(`before the kill ${index}`));
@@ -92,7 +81,7 @@ it(`kill -9 during ${2 * OF_EACH_SOURCE} webhooks loses no accepted webhook and 
     if (accepted.length === ANSWERED_BEFORE_THE_KILL) await host.end('SIGKILL');
   });
   expect(accepted.length).toBeGreaterThanOrEqual(ANSWERED_BEFORE_THE_KILL);
-  await expectNothingLeft(host, engine);
+  await expectNothingLeft(host);
 
   const again = await startTestHost({ dataFolder: data });
   try {
@@ -125,17 +114,15 @@ it(`kill -9 during ${2 * OF_EACH_SOURCE} webhooks loses no accepted webhook and 
 
 it('SIGTERM and SIGINT leave no process, and --fresh deletes the data of an earlier start', async () => {
   const first = await start('--port', '0');
-  const firstEngine = enginePid();
   await first.waitForRun(await first.openIssue(1));
   expect((await first.end('SIGTERM')).code).toBe(0);
-  await expectNothingLeft(first, firstEngine);
+  await expectNothingLeft(first);
 
   const fresh = await start('--port', '0', '--fresh');
-  const freshEngine = enginePid();
   expect(await fresh.allRuns()).toEqual([]);
   expect(await fresh.calls()).toEqual([]);
   expect((await fresh.end('SIGINT')).code).toBe(0);
-  await expectNothingLeft(fresh, freshEngine);
+  await expectNothingLeft(fresh);
 });
 
 it('a port in use is a clear error', async () => {
@@ -147,7 +134,6 @@ it('a port in use is a clear error', async () => {
   expect(code).toBe(1);
   expect(output).toMatch(new RegExp(`port ${port} is in use; .*--port`));
   expect(output).not.toMatch(/^ +at /m);
-  await expect(readFile(join(data, 'dynamodb.pid'))).rejects.toThrow();
 });
 
 it('an unknown option shows the usage', async () => {

@@ -59,10 +59,10 @@ export function saveFixture(dataFolder: string, about: Pick<Fixture, 'release' |
 
 function rowsOf(file: string): Fixture['rows'] {
   const database = new DatabaseSync(file, { readOnly: true });
-  const [table] = database.prepare(`${TABLES} AND name LIKE '%RunTable%' AND name NOT LIKE '%::%'`).all();
-  const rows = database.prepare(`SELECT item_json FROM "${table?.name}" ORDER BY pk, sk`).all();
+  const [table] = database.prepare(`${TABLES} AND name LIKE '%RunTable%'`).all();
+  const rows = database.prepare(`SELECT item FROM "${table?.name}" ORDER BY pk, sk`).all();
   database.close();
-  return rows.map(({ item_json }) => JSON.parse(String(item_json)));
+  return rows.map(({ item }) => JSON.parse(String(item)));
 }
 
 function tablesIn(file: string): StoredTable[] {
@@ -88,7 +88,7 @@ export async function restore(fixture: Fixture, dataFolder: string, stack: Resol
   for (const [file, text] of Object.entries(fixture.files))
     writeFileSync(join(dataFolder, file), text, { mode: 0o600 });
   for (const [file, tables] of Object.entries(fixture.databases)) restoreDatabase(join(dataFolder, file), tables);
-  const dynamoDb = await startDynamoDb({ dataFolder, log: () => undefined });
+  const dynamoDb = await startDynamoDb(dataFolder);
   try {
     await createTables(dynamoDb.url, stack);
     await putRows(dynamoDb.url, String(tablesOf(stack)[0]?.ref), fixture.rows);

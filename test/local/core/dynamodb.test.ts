@@ -1,9 +1,7 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
+import { DatabaseSync } from 'node:sqlite';
 import {
   DescribeTableCommand,
   DynamoDBClient,
@@ -18,9 +16,6 @@ import { resolveTemplate } from '../../../local/template/template.ts';
 import { REPOSITORY, temporaryFolder } from './small-host.ts';
 import { runsTable, template } from './small-template.ts';
 
-const GONE_WITHIN_MS = 60_000;
-const POLL_EVERY_MS = 5;
-
 let folder: ReturnType<typeof temporaryFolder>;
 let running: DynamoDb | undefined;
 beforeEach(() => {
@@ -33,7 +28,7 @@ afterEach(async () => {
 });
 
 const start = async () => {
-  running = await startDynamoDb({ dataFolder: folder.path, log: () => {}, env: {} });
+  running = await startDynamoDb(folder.path, {});
   return running.url;
 };
 const stack = resolveTemplate(template(runsTable), { stackName: 'Test' });
@@ -92,113 +87,41 @@ it('refuses stored tables that differ from the template, and names the option to
 
 it('uses the DynamoDB that the environment names', async () => {
   const env = { AWS_ENDPOINT_URL_DYNAMODB: 'http://127.0.0.1:8000' };
-  expect((await startDynamoDb({ dataFolder: folder.path, log: () => {}, env })).url).toBe('http://127.0.0.1:8000');
+  expect((await startDynamoDb(folder.path, env)).url).toBe('http://127.0.0.1:8000');
 });
 
-it('reports why the engine does not start', async () => {
-  const env = { DYNOXIDE_BIN: '/nonexistent/dynoxide' };
-  await expect(startDynamoDb({ dataFolder: folder.path, log: () => {}, env })).rejects.toThrow(
-    /did not start.*dynoxide/,
-  );
-});
-
-it('ends with a killed host, and the next host waits for it', async () => {
+it('releases its file when the host is killed, with every write that was acknowledged', async () => {
   const program = `
     import { startDynamoDb } from ${JSON.stringify(join(REPOSITORY, 'local/dynamodb/dynamodb.ts'))};
-    const { url } = await startDynamoDb({ dataFolder: ${JSON.stringify(folder.path)}, log: () => {}, env: {} });
-    console.log(url);
-    setInterval(() => {}, 1000);`;
+    const { url } = await startDynamoDb(${JSON.stringify(folder.path)}, {});
+    console.log(url);`;
   const host = spawn(process.execPath, ['--input-type=module-typescript', '-e', program], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const [line] = (await once(host.stdout, 'data')) as [Buffer];
-  const port = Number(new URL(line.toString().trim()).port);
-  const engine = Number(readFileSync(join(folder.path, 'dynamodb.pid'), 'utf8'));
-  expect(await accepts(port)).toBe(true);
-
+  const killed = line.toString().trim();
+  await createTables(killed, stack);
+  const Item = { pk: { S: 'stored' }, sk: { S: '1' } };
+  await clientOf(killed).send(new PutItemCommand({ TableName: 'Test-Runs', Item }));
   host.kill('SIGKILL');
+  await once(host, 'exit');
+
   const url = await start();
-  await until(() => !isAlive(engine));
-  await createTables(url, stack);
+  expect((await clientOf(url).send(new GetItemCommand({ TableName: 'Test-Runs', Key: Item }))).Item).toEqual(Item);
 });
 
 it('is not shared by two hosts', async () => {
   await start();
-  const second = startDynamoDb({ dataFolder: folder.path, log: () => {}, env: {}, waitForPreviousMs: 50 });
-  await expect(second).rejects.toThrow(/another local host is using/);
+  const program = `
+    import { startDynamoDb } from ${JSON.stringify(join(REPOSITORY, 'local/dynamodb/dynamodb.ts'))};
+    await startDynamoDb(${JSON.stringify(folder.path)}, {});`;
+  const second = spawnSync(process.execPath, ['--input-type=module-typescript', '-e', program], { encoding: 'utf8' });
+  expect(second.stderr).toContain(`another local host is using ${folder.path}`);
 });
 
-it('leaves no process when it stops', async () => {
-  await start();
-  const engine = Number(readFileSync(join(folder.path, 'dynamodb.pid'), 'utf8'));
-  await running?.stop();
-  expect(isAlive(engine)).toBe(false);
+it('refuses the file of an earlier version, and names the option to delete it', async () => {
+  const earlier = new DatabaseSync(join(folder.path, 'dynamodb.sqlite'));
+  earlier.exec('CREATE TABLE _tables (table_name TEXT)');
+  earlier.close();
+  await expect(start()).rejects.toThrow(/an earlier version of Countersign wrote .*--fresh/);
 });
-
-/** Another program in place of the engine. */
-function engineOf(program: string) {
-  const path = join(folder.path, 'engine');
-  writeFileSync(path, `#!${process.execPath}\n${program}`, { mode: 0o755 });
-  return { DYNOXIDE_BIN: path };
-}
-const LISTEN = `
-  const port = process.argv[process.argv.indexOf('--port') + 1];
-  require('node:net').createServer().listen(port, '127.0.0.1', () => console.log('listening on ' + port));`;
-
-/** Refuses its first ports, as if they were taken meanwhile, and keeps count of its starts. */
-const choosy = (refused: number) => `
-  const starts = ${JSON.stringify(join(folder.path, 'starts'))};
-  require('node:fs').appendFileSync(starts, process.argv[process.argv.indexOf('--port') + 1] + '\\n');
-  if (require('node:fs').readFileSync(starts, 'utf8').trim().split('\\n').length <= ${refused}) {
-    console.error('the port is taken');
-    process.exitCode = 1;
-  } else {${LISTEN}}`;
-const portsTried = () => readFileSync(join(folder.path, 'starts'), 'utf8').trim().split('\n');
-
-it('starts on another port when the first is in use', async () => {
-  running = await startDynamoDb({ dataFolder: folder.path, log: () => {}, env: engineOf(choosy(2)) });
-  expect(portsTried()).toHaveLength(3);
-  expect(running.url).toBe(`http://127.0.0.1:${portsTried().at(-1)}`);
-});
-
-it('fails after three ports, with the output of the engine', async () => {
-  const started = startDynamoDb({ dataFolder: folder.path, log: () => {}, env: engineOf(choosy(3)) });
-  await expect(started).rejects.toThrow(/did not start: it exited with 1: the port is taken/);
-  expect(portsTried()).toHaveLength(3);
-});
-
-it('leaves no process when the engine does not stop on request', async () => {
-  const env = engineOf(`process.on('SIGTERM', () => {});${LISTEN}`);
-  running = await startDynamoDb({ dataFolder: folder.path, log: () => {}, env, stopWithinMs: 50 });
-  const engine = Number(readFileSync(join(folder.path, 'dynamodb.pid'), 'utf8'));
-  await running.stop();
-  expect(isAlive(engine)).toBe(false);
-});
-
-async function until(condition: () => boolean): Promise<void> {
-  const deadline = performance.now() + GONE_WITHIN_MS;
-  while (!condition()) {
-    if (performance.now() > deadline) throw new Error(`not within ${GONE_WITHIN_MS} ms`);
-    await delay(POLL_EVERY_MS);
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function accepts(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1');
-    socket.once('connect', () => {
-      socket.destroy();
-      resolve(true);
-    });
-    socket.once('error', () => resolve(false));
-  });
-}

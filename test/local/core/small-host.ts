@@ -47,10 +47,7 @@ export interface SmallHostOptions {
 /** The core of the host, without the services that have tests of their own. */
 export async function startSmallHost(options: SmallHostOptions) {
   const folder = temporaryFolder();
-  const dynamodb =
-    options.withDynamoDb === false
-      ? undefined
-      : await startDynamoDb({ dataFolder: folder.path, log: () => {}, env: {} });
+  const dynamodb = options.withDynamoDb === false ? undefined : await startDynamoDb(folder.path, {});
   const port = await freePort();
   const awsEndpointUrl = `http://127.0.0.1:${port}`;
   const stack = resolveTemplate(options.template, { stackName: 'Test', awsEndpointUrl });
@@ -79,7 +76,7 @@ export async function startSmallHost(options: SmallHostOptions) {
     iam,
     requests,
     faults,
-    dynamodbUrl: dynamodb?.url ?? 'http://127.0.0.1:1',
+    dynamodb: dynamodb ?? { serve: () => Promise.reject(new Error('this host has no DynamoDB')) },
     services: { json: {}, rest: {}, streams: { observe: () => undefined }, ...options.services },
     callers,
     crash: (_functionLogicalId, accessKeyId) => functions.crash(accessKeyId),
