@@ -43,7 +43,7 @@ describe('npm run demo', () => {
   });
 
   test('exits with 1 and cleans up if the system cannot start', async () => {
-    const { exitCode } = await demo({ DYNOXIDE_BIN: join(temporary, 'there-is-none') }).ended;
+    const { exitCode } = await demo({ AWS_ENDPOINT_URL_DYNAMODB: 'not an address' }).ended;
     expect(exitCode).toBe(1);
     expect(readdirSync(temporary)).toEqual([]);
   });
