@@ -102,6 +102,8 @@ export interface Definition<Input> {
   reversible: boolean;
   /** The tenant's connection that the operation uses; absent if it calls no external system. */
   connection?: string;
+  /** For an operation whose input names the connection. */
+  connectionIn?(input: unknown): string | undefined;
   input: z.ZodType<Input>;
   /** The output, for the documentation. The contract test of connectors compares it with the real output. */
   output: z.ZodType;

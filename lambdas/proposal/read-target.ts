@@ -13,16 +13,17 @@ const NO_CONNECTION: Access = { baseUrl: '', instance: '', credential: undefined
 export async function accessFor(
   { connections }: { connections: Connections },
   tenant: string,
-  { connection }: Pick<Operation, 'connection'>,
+  operation: Pick<Operation, 'connection' | 'connectionIn'>,
   input?: unknown,
 ): Promise<Access> {
-  const named = connection ?? connectionIn(input);
+  const named = connectionFor(operation, input);
   return named === undefined ? NO_CONNECTION : connections.open(tenant, named);
 }
 
-/** The configuration of a session names its connection. The worker has put it into the input. */
-export const connectionIn = (input: unknown): string | undefined =>
-  (input as { resolved?: { connection?: string } } | undefined)?.resolved?.connection;
+export const connectionFor = (
+  { connection, connectionIn }: Pick<Operation, 'connection' | 'connectionIn'>,
+  input: unknown,
+): string | undefined => connection ?? connectionIn?.(input);
 
 export interface TargetReader {
   connections: Connections;

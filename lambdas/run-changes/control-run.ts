@@ -12,6 +12,7 @@ import { hintAgents } from './hint-agents.ts';
 import { lostAgentIn } from './lost-agent.ts';
 import { recordResume } from './recover-run.ts';
 import type { RunChanger, RunState } from './run-changer.ts';
+import { cancelSession } from './session/cancel-session.ts';
 import { settleReceipt, succeed } from './step-endings.ts';
 import { ownReceipt } from './step-receipt.ts';
 
@@ -22,6 +23,7 @@ export type Command =
   | { kind: 'rollback'; reason?: string }
   | { kind: 'resume' }
   | { kind: 'retry'; step?: string }
+  | { kind: 'cancel_session'; step?: string; reason?: string }
   /** `id`: the sender's id of this event. */
   | { kind: 'signal'; event: string; payload: unknown; id?: string };
 
@@ -72,6 +74,9 @@ async function execute(
     case 'retry':
       await retryFailed(changer, state, draft, command.step, actor);
       if (state.run.status === 'paused') resume(draft, by);
+      break;
+    case 'cancel_session':
+      cancelSession(state, draft, command, by);
       break;
     case 'signal':
       applySignal(state, draft, command, by);
@@ -147,6 +152,8 @@ async function retryFailed(
         ...(step.status === 'failed_terminal' && {
           ...(step.governed && { governed: withoutApproval(step.governed, step.governed) }),
           retriedBy: [...new Set([...(step.retriedBy ?? []), actor])],
+          // Its session was started and has ended: without another key, the step would reuse that start and succeed.
+          ...(step.session && { earlierCalls: (step.earlierCalls ?? 0) + 1 }),
         }),
         input,
         receiptKey,

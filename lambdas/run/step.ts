@@ -30,6 +30,8 @@ export interface StepFacts {
   undoes?: number;
   /** People who requested a retry after it failed: they are makers of that attempt. */
   retriedBy?: string[];
+  /** Calls of the step that were made before a person retried it: the next one is another write, with a key of its own. */
+  earlierCalls?: number;
   /** The state that the target must have for the write. Another state is a later change by somebody else. */
   expects?: TouchedState;
   /**
@@ -202,7 +204,7 @@ export function newStep(
   index: number,
   { id, tool }: Pick<StepFacts, 'id' | 'tool'>,
   at: string,
-  { leaseVersion = 0, attempt = 0, startedAt = at, retriedBy }: Partial<StepFacts> = {},
+  { leaseVersion = 0, attempt = 0, startedAt = at, retriedBy, earlierCalls }: Partial<StepFacts> = {},
 ): StepFacts {
   return {
     schemaVersion: STEP_SCHEMA_VERSION,
@@ -214,13 +216,14 @@ export function newStep(
     startedAt,
     updatedAt: at,
     ...(retriedBy && { retriedBy }),
+    ...(earlierCalls !== undefined && { earlierCalls }),
   };
 }
 
 /** The fields that all states of a step have. */
 export function factsOf(step: StepFacts, at: string): StepFacts {
   const { schemaVersion, index, id, tool, leaseVersion, attempt, startedAt, governed, undoes, retriedBy } = step;
-  const { expects, sent, notBefore, assigned, unassigned, session } = step;
+  const { expects, sent, notBefore, assigned, unassigned, session, earlierCalls } = step;
   return {
     schemaVersion,
     index,
@@ -239,5 +242,6 @@ export function factsOf(step: StepFacts, at: string): StepFacts {
     ...(assigned && { assigned }),
     ...(unassigned && { unassigned }),
     ...(session && { session }),
+    ...(earlierCalls !== undefined && { earlierCalls }),
   };
 }

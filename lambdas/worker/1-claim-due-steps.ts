@@ -7,7 +7,6 @@ import { hasExpired, isAgentTool } from '../run/lease.ts';
 import type { OpenReceipt, Receipt } from '../run/receipt.ts';
 import { attemptsOf } from '../run/retry-policy.ts';
 import type { RunDraft } from '../run/run-draft.ts';
-import { hasOpenSession } from '../run/session.ts';
 import {
   factsOf,
   type ReadyStep,
@@ -26,7 +25,6 @@ import { ownReceipt } from '../run-changes/step-receipt.ts';
 import { startReadySteps, startStep } from './2-start-ready-steps.ts';
 import { claimStep, isOpenWrite } from './4-claim-step.ts';
 import { endAssignment, isRenewed } from './agent/end-assignment.ts';
-import { finalizeSession } from './session/finalize-session.ts';
 import { startRun } from './start-run.ts';
 import type { ClaimedStep, Claims, Worker } from './worker.ts';
 
@@ -81,8 +79,7 @@ async function claimIfDue(
     case 'failed_retryable':
       return step.retryAt <= now ? resume(worker, state, draft, step) : undefined;
     case 'waiting_external':
-      if (hasOpenSession(step)) await finalizeSession(worker, draft, step);
-      else if (step.awaits.until <= now) endWait(draft, step);
+      await endWaitIfDue(worker, draft, step);
       return undefined;
     case 'waiting_approval':
       await expireApproval(worker.runs, draft, step);
@@ -95,13 +92,16 @@ async function claimIfDue(
   }
 }
 
-function endWait(draft: RunDraft, step: WaitingExternalStep): void {
+async function endWaitIfDue(worker: Worker, draft: RunDraft, step: WaitingExternalStep): Promise<void> {
+  const { lookAfter } = worker.executorFor(step.tool);
+  if (lookAfter) return lookAfter(worker, draft, step);
   const { awaits } = step;
+  if (awaits.until > draft.at) return;
   if (awaits.kind === 'time') {
     succeed(draft, step, { output: { waitedUntil: awaits.until } });
     return;
   }
-  if (awaits.kind === 'session') return;
+  if (awaits.kind !== 'signal') return;
   const error = recordedError('WAIT_TIMED_OUT', `no signal "${awaits.event}" came before ${awaits.until}`);
   fail(draft, step, error, { by: { ...TIMEOUT, externalEvent: awaitedEvent(awaits) } });
 }

@@ -1,22 +1,20 @@
 import { requestStepApproval } from '../approval/request-step-approval.ts';
-import { SESSION_TOOL } from '../connectors/session/session.ts';
 import { hasTime } from '../proposal/attempt-time.ts';
 import { knownSteps, runValues, stepInput } from '../proposal/run-values.ts';
 import { CountersignError, recordedError } from '../run/errors.ts';
 import type { RunDraft } from '../run/run-draft.ts';
-import { type Awaited, newStep, type StepFacts } from '../run/step.ts';
+import { newStep, type StepFacts } from '../run/step.ts';
 import { concludeRun } from '../run-changes/conclude-run.ts';
 import type { RunState } from '../run-changes/run-changer.ts';
 import { fail, succeed } from '../run-changes/step-endings.ts';
 import { conditionHolds } from '../workflow/expressions/expressions.ts';
-import { startOf, stepKindOf } from '../workflow/step-kinds.ts';
+import { type StepStart, startOf, stepKindOf } from '../workflow/step-kinds.ts';
 import { runnableSteps } from '../workflow/step-order.ts';
 import { skippedByScope } from '../workflow/step-scope.ts';
 import type { WorkflowStep } from '../workflow/workflow.ts';
 import { claimStep } from './4-claim-step.ts';
 import { copyStep } from './replay-original.ts';
 import { resolveStepNames } from './resolve-step-names.ts';
-import { resolveSession } from './session/resolve-session.ts';
 import { undoNextWrite } from './undo-next-write.ts';
 import type { ClaimedStep, Claims, Worker } from './worker.ts';
 
@@ -84,8 +82,9 @@ export async function startStep(
     const input = await stepInput(values, definition);
     const kind = stepKindOf(definition.tool);
     if (!kind) {
-      const known = definition.tool === SESSION_TOOL ? await resolveSession(worker, draft, input) : input;
-      const resolved = await resolveStepNames(worker, state, draft, step, known);
+      const { prepare } = worker.executorFor(definition.tool);
+      const prepared = prepare ? await prepare(worker, draft, input) : input;
+      const resolved = await resolveStepNames(worker, state, draft, step, prepared);
       return resolved && (await claimStep(worker, state, draft, { step: { ...step, attempt: 0 }, ...resolved }));
     }
     const start = startOf(kind, definition.tool, input, { at: draft.at, deadlineAt: draft.run.deadlineAt });
@@ -107,7 +106,7 @@ export async function startStep(
   }
 }
 
-function startWait(draft: RunDraft, step: StepFacts, awaits: Exclude<Awaited, { kind: 'session' }>): void {
+function startWait(draft: RunDraft, step: StepFacts, awaits: Extract<StepStart, { action: 'wait' }>['awaits']): void {
   draft.put({ ...step, status: 'waiting_external', awaits }).record({
     type: 'step.waiting',
     step: step.id,

@@ -1,5 +1,4 @@
 import { findOperation } from '../connectors/registry.ts';
-import { SESSION_TOOL } from '../connectors/session/session.ts';
 import { isoNow } from '../entry/ports.ts';
 import { retryNeedsApproval } from '../policy/gates.ts';
 import { AskedToWait, askedToWaitForFlag } from '../proposal/asked-to-wait.ts';
@@ -7,7 +6,7 @@ import { checkCommand } from '../proposal/check-command.ts';
 import { checkPlanned, checkPolicies } from '../proposal/check-plan.ts';
 import { isInPlace, isReusable } from '../proposal/find-duplicate-write.ts';
 import { type ProposedCall, proposeCall } from '../proposal/propose-call.ts';
-import { accessFor, connectionIn } from '../proposal/read-target.ts';
+import { accessFor, connectionFor } from '../proposal/read-target.ts';
 import { hashOf } from '../run/canonical-json.ts';
 import { effectiveCaps, withOneMoreWrite } from '../run/caps.ts';
 import { requestHash } from '../run/digest.ts';
@@ -124,9 +123,8 @@ async function proposeStep(
 ): Promise<ProposedCall> {
   const operation = findOperation(step.tool);
   if (!operation) throw new CountersignError('WORKFLOW_INVALID', `there is no tool ${step.tool}`);
-  const named = operation.tool === SESSION_TOOL ? connectionIn(input) : operation.connection;
-  assertConnectionAllowed(state.run, named);
-  const { instance } = await accessFor(worker, state.run.tenant, { connection: named });
+  assertConnectionAllowed(state.run, connectionFor(operation, input));
+  const { instance } = await accessFor(worker, state.run.tenant, operation, input);
   const proposed = proposeCall({ operation, input, instance });
   // A retry repeats the same write, under the same key.
   if (earlier) return withKey(proposed, earlier.key);
@@ -144,8 +142,10 @@ const withKey = (proposed: ProposedCall, key: string): ProposedCall => ({
   proposal: { ...proposed.proposal, key },
 });
 
-const withOwnKey = ({ run }: RunState, { id }: StepFacts, proposed: ProposedCall): ProposedCall =>
-  withKey(proposed, `${proposed.proposal.key}:${run.runId}:${id}`);
+function withOwnKey({ run }: RunState, { id, earlierCalls }: StepFacts, proposed: ProposedCall): ProposedCall {
+  const again = earlierCalls === undefined ? '' : `:${earlierCalls}`;
+  return withKey(proposed, `${proposed.proposal.key}:${run.runId}:${id}${again}`);
+}
 
 /** An attempt that may have changed the target. A read changes nothing. */
 export const isOpenWrite = (receipt: Receipt | undefined): receipt is OpenReceipt =>

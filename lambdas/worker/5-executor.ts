@@ -1,10 +1,14 @@
+import { SESSION_TOOL } from '../connectors/session/session.ts';
 import type { ErrorCode, RecordedError } from '../run/errors.ts';
 import type { UnassignedBecause } from '../run/events/agent-events.ts';
 import type { FlagName } from '../run/flags.ts';
 import { isAgentTool, type LeaseTimes } from '../run/lease.ts';
 import type { CommandRecord, Cost, Reversal, TouchedState, WriteResult } from '../run/receipt.ts';
+import type { RunDraft } from '../run/run-draft.ts';
+import type { WaitingExternalStep } from '../run/step.ts';
 import { agentExecutor } from './agent/agent-executor.ts';
 import { inProcessExecutor } from './in-process-executor.ts';
+import { sessionExecutor } from './session/session-executor.ts';
 import type { ClaimedStep, Worker } from './worker.ts';
 
 /** What an agent reported about a command that did not succeed. It may have changed something before. */
@@ -58,7 +62,16 @@ export interface Executor {
   readonly lease: LeaseTimes;
   /** Never throws: a failure is an outcome. */
   dispatch(worker: Worker, run: { tenant: string; runId: string }, claimed: ClaimedStep): Promise<Dispatched>;
+  /** Completes the input before it is proposed, so that policy and people decide on all of it. */
+  prepare?(worker: Worker, draft: RunDraft, input: unknown): Promise<unknown>;
+  /** The call only began work elsewhere: the step waits for its end. By default the step ends with its call. */
+  awaitEnd?(draft: RunDraft, claimed: ClaimedStep, result: WriteResult): void;
+  /** Looks after such a step when its run is processed, and ends it if the work will not end any more. */
+  lookAfter?(worker: Worker, draft: RunDraft, step: WaitingExternalStep): Promise<void>;
 }
 
-/** The executor of a tool: agents perform commands, the worker itself performs everything else. */
-export const executorFor = (tool: string): Executor => (isAgentTool(tool) ? agentExecutor : inProcessExecutor);
+/** The executor of a tool: agents perform commands, sessions work elsewhere, the worker itself performs everything else. */
+export function executorFor(tool: string): Executor {
+  if (isAgentTool(tool)) return agentExecutor;
+  return tool === SESSION_TOOL ? sessionExecutor : inProcessExecutor;
+}

@@ -1,5 +1,4 @@
 import { findOperation } from '../connectors/registry.ts';
-import { SESSION_TOOL } from '../connectors/session/session.ts';
 import { type RecordedError, recordedError } from '../run/errors.ts';
 import { ASKS_AGAIN_AFTER_MS } from '../run/flags.ts';
 import { later } from '../run/lease.ts';
@@ -14,7 +13,6 @@ import { receiptOf } from '../run-changes/step-receipt.ts';
 import type { StepOutcome } from './5-executor.ts';
 import type { Reporter } from './6-report-outcome.ts';
 import { settleUnassigned } from './agent/settle-unassigned.ts';
-import { awaitSession } from './session/await-session.ts';
 import type { ClaimedStep } from './worker.ts';
 
 type Failure = Exclude<StepOutcome, { kind: 'done' | 'unassigned' }>;
@@ -33,7 +31,8 @@ export async function settleOutcome(
     const { result } = outcome;
     const cost = together(receipt.spentBefore, result.cost);
     settleReceipt(draft, { ...receipt, ...result, ...(cost && { cost }), outcome: 'succeeded', settledAt: draft.at });
-    if (step.tool === SESSION_TOOL) awaitSession(draft, claimed, result);
+    const { awaitEnd } = reporter.executorFor(step.tool);
+    if (awaitEnd) awaitEnd(draft, claimed, result);
     else if (result.incomplete === undefined) succeed(draft, step, { output: result.output, receiptKey: receipt.key });
     else fail(draft, step, recordedError('TARGET_REFUSED', result.incomplete), { ...step, wrote: true });
   } else if (outcome.kind === 'unassigned') {

@@ -1,7 +1,6 @@
 import { withinDeadline } from '../connectors/attempt-deadline.ts';
-import { markOf, type Operation, type WriteContext } from '../connectors/connector.ts';
+import { type Access, markOf, type Operation, type WriteContext } from '../connectors/connector.ts';
 import { findOperation } from '../connectors/registry.ts';
-import { SESSION_TOOL } from '../connectors/session/session.ts';
 import { OutcomeUnknown, TargetRefused } from '../connectors/target-errors.ts';
 import { AttemptTime } from '../proposal/attempt-time.ts';
 import { accessFor } from '../proposal/read-target.ts';
@@ -11,18 +10,22 @@ import { IN_PROCESS_LEASE } from '../run/lease.ts';
 import { isAs, type TouchedState } from '../run/receipt.ts';
 import type { Dispatched, Executor } from './5-executor.ts';
 import { heldBack } from './held-back.ts';
-import { sessionContract } from './session/session-contract.ts';
 import type { ClaimedStep, Worker } from './worker.ts';
 
 type Attempted = Exclude<Dispatched, { kind: 'dispatched' | 'unassigned' }>;
 
 /** Performs the step at once, in this invocation. */
-export const inProcessExecutor: Executor = { lease: IN_PROCESS_LEASE, dispatch: performStep };
+export const inProcessExecutor: Executor = {
+  lease: IN_PROCESS_LEASE,
+  dispatch: (worker, run, claimed) => performStep(worker, run, claimed),
+};
 
-async function performStep(
+/** `besides`: what the operation needs besides its input, which only the worker knows. */
+export async function performStep(
   worker: Worker,
   run: { tenant: string; runId: string },
   claimed: ClaimedStep,
+  besides: (access: Access) => Promise<Partial<WriteContext>> = async () => ({}),
 ): Promise<Attempted> {
   const { step, receipt, open, traceparent } = claimed;
   const time = new AttemptTime(worker, { lease: step.lease, traceparent });
@@ -30,11 +33,10 @@ async function performStep(
   try {
     const operation = findOperation(step.tool);
     if (!operation) throw new CountersignError('WORKFLOW_INVALID', `there is no tool ${step.tool}`);
-    const isSession = step.tool === SESSION_TOOL;
-    const access = await accessFor(worker, run.tenant, operation, isSession ? step.input : undefined);
+    const access = await accessFor(worker, run.tenant, operation, step.input);
     const performance = {
       ...{ access, mark: markOf(run.tenant, receipt.key), openSince: receipt.openSince },
-      ...(isSession && { session: await sessionContract(worker, run, claimed, access) }),
+      ...(await besides(access)),
     };
     const attempt = open ? recoverOrPerform : readAndPerform;
     const performing = { ...performance, tenant: run.tenant };

@@ -71,6 +71,7 @@ const OPEN_TO: Record<string, Role[]> = {
   pauseRun: OPERATOR,
   resumeRun: OPERATOR,
   retryRun: OPERATOR,
+  cancelSession: OPERATOR,
   rollBackRun: OPERATOR,
   rollBackExecution: OPERATOR,
   signalRun: OPERATOR,

@@ -176,6 +176,26 @@ describe('6.4, 6.5: a session of the simulated agent', () => {
   });
 });
 
+describe('an operator', () => {
+  it('cancels one session: its step fails, the timeline says who, and the agent ends the session; a member may not', async () => {
+    await misbehave(host, 'silent');
+    const runId = await startSession(host);
+    await host.waitForRun(runId, ({ status }) => status === 'waiting_external');
+    const body = JSON.stringify({ step: 'triage', reason: 'not needed' });
+    const cancel = (key: string) =>
+      host.request('POST', `/api/v1/runs/${runId}/cancel-session`, { headers: { 'x-api-key': key }, body });
+    expect((await cancel('local-member-key')).status).toBe(403);
+    expect((await cancel('local-operator-key')).status).toBe(200);
+    const run = await host.waitForRun(runId);
+    expect(run).toMatchObject({ status: 'failed_terminal', error: { code: 'SESSION_CANCELED' } });
+    expect(eventsOf(run)).toContainEqual(
+      expect.objectContaining({ type: 'session.canceled', step: 'triage', actor: 'oscar', reason: 'not needed' }),
+    );
+    await sessionOf(host, runId, ({ state }) => state === 'TASK_STATE_CANCELED');
+    expect((await cancel('local-operator-key')).status).toBe(409);
+  });
+});
+
 describe('6.6: the finalizer ends the run of a session that', () => {
   it.each([
     ['dies', 'dead'],

@@ -252,7 +252,8 @@ export class Functions {
   command(target: StepMessage, command: Command, ended: (ending: Ending) => void): void {
     const named = `operator sends ${command.kind}:`;
     const actor = SENT_BY_APPROVER.includes(command.kind) ? 'ana' : 'operator';
-    this.#invoke(named, target, ended, (ports) => controlRun(ports, target, command, actor), REFUSALS);
+    const refusals = command.kind === 'cancel_session' ? [...REFUSALS, 'SESSION_CLOSED', 'SESSION_STARTING'] : REFUSALS;
+    this.#invoke(named, target, ended, (ports) => controlRun(ports, target, command, actor), refusals);
   }
 
   /** A person changes an ended run. They resolve a write by what they find at the target. */

@@ -1,4 +1,5 @@
 import { isTerminal, type Run } from '../../lambdas/run/run.ts';
+import { hasOpenSession } from '../../lambdas/run/session.ts';
 import type { Command } from '../../lambdas/run-changes/control-run.ts';
 import type { MemoryRunStore } from '../fakes/memory-run-store.ts';
 import type { Functions } from './functions.ts';
@@ -38,7 +39,7 @@ export class Operators {
     const runs = this.#runs();
     if (runs.length === 0) return;
     const { tenant, runId } = this.#random.pick(runs);
-    const command = this.#random.pick(COMMANDS);
+    const command = this.#fitting(tenant, runId, this.#random.pick(COMMANDS));
     const times = this.#random.chance(0.2) ? 2 : 1;
     for (let time = 0; time < times; time += 1) this.#functions.command({ tenant, runId }, command, () => {});
     // Operators usually resume what they have paused.
@@ -54,13 +55,22 @@ export class Operators {
     );
   }
 
+  /** No run with a session waits for a signal: its operator cancels one of its sessions instead. */
+  #fitting(tenant: string, runId: string, command: Command): Command {
+    if (command.kind !== 'signal') return command;
+    const open = this.#store.inside.steps(tenant, runId).find(hasOpenSession);
+    return open ? { kind: 'cancel_session', step: open.id, reason: 'works too long' } : command;
+  }
+
   /** A run has changed, and an operator sends a command. */
   reactTo({ tenant, runId, status }: Run): void {
     this.#reactions += 1;
     if (this.#reactions > REACTIONS_MAX) return;
     const command: Command = status === 'failed_retryable' ? { kind: 'retry' } : this.#random.pick(COMMANDS);
     const afterMs = this.#random.between(0, this.#random.pick([300, 8_000, 60_000]));
-    this.#time.after(afterMs, () => this.#functions.command({ tenant, runId }, command, () => {}));
+    this.#time.after(afterMs, () =>
+      this.#functions.command({ tenant, runId }, this.#fitting(tenant, runId, command), () => {}),
+    );
   }
 
   /** Sends the command to every open run, and repeats it until it succeeds. */

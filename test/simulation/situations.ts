@@ -87,6 +87,7 @@ export const SITUATIONS = [
   'a session completes',
   'a completion is repeated',
   'a completion is refused',
+  'a session is canceled',
   'a session is lost',
   'a session times out',
   'a session is ended',

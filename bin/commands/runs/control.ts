@@ -12,6 +12,7 @@ type ControlCommand =
   | 'rollback'
   | 'resume'
   | 'retry'
+  | 'cancel-session'
   | 'signal'
   | 'assign'
   | 'release'
@@ -64,6 +65,13 @@ export const runsControl: readonly Command[] = [
     'retry failed steps now',
     { step: { value: 'STEP', description: 'only this step (default: all failed steps)' } },
     (call) => ({ step: call.option('step') }),
+  ),
+  control(
+    'POST /api/v1/runs/{id}/cancel-session',
+    'cancel the session of a step, and not the run',
+    { step: { value: 'STEP', description: 'the step, if several have an open session' }, ...REASON },
+    (call) => ({ step: call.option('step'), ...reasonOf(call) }),
+    'The step fails, the session is canceled at its provider, and a later completion is refused. What becomes of the run\nfollows from onFailure of its workflow: with pause, "runs retry" starts another session.',
   ),
   control(
     'POST /api/v1/runs/{id}/signal',

@@ -112,6 +112,7 @@ const stepFacts = {
   governed: json<Governed>('The last policy request for this step, and the decision').optional(),
   undoes: z.int().optional().meta({ description: 'Index of the step whose write this step undoes' }),
   retriedBy: z.array(z.string()).optional(),
+  earlierCalls: z.int().optional(),
   expects: json<TouchedState>('What the target must hold for the write to be made').optional(),
   sent: z.literal(true).optional().meta({ description: 'A request was sent and refused; sending it again is a retry' }),
   notBefore: Timestamp.optional().meta({ description: 'The target asked not to be called before this time' }),
@@ -499,6 +500,13 @@ export const controlRoutes = {
   pauseRun: runCommand('pause', 'Pauses a run', Reason),
   resumeRun: runCommand('resume', 'Resumes a paused run', z.strictObject({})),
   retryRun: runCommand('retry', 'Retries a failed step of a run', z.strictObject({ step: z.string().optional() })),
+  cancelSession: runCommand(
+    'cancel-session',
+    'Cancels the session of a step. The step fails, and `onFailure` of the workflow decides about the run',
+    Reason.extend({
+      step: z.string().optional().meta({ description: 'ID of the step, if several have an open session' }),
+    }),
+  ),
   rollBackRun: runCommand(
     'rollback',
     'Undoes the writes of a run; of an ended run by another run, which `rolledBackBy` names',

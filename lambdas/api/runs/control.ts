@@ -44,6 +44,7 @@ export const handleControl = router<ControlPorts, typeof routes>(routes, {
   pauseRun: command((body: { reason?: string }) => ({ kind: 'pause', ...body })),
   resumeRun: command(() => ({ kind: 'resume' })),
   retryRun: command((body: { step?: string }) => ({ kind: 'retry', ...body })),
+  cancelSession: command((body: { step?: string; reason?: string }) => ({ kind: 'cancel_session', ...body })),
   signalRun: command((body: { event: string; payload: unknown; id?: string }) => ({ kind: 'signal', ...body })),
   rollBackRun: change((ports, target, body: { reason?: string }, caller) => rollBack(ports, target, body, caller)),
   async rollBackExecution(ports, { caller, params, body: { step_number, ...body } }) {

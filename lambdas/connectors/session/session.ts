@@ -23,6 +23,8 @@ export const startSession = operation<SessionInput>({
   risk: 'low',
   reversible: false,
   oncePerRun: true,
+  // The worker has put the connection of the configuration into the input.
+  connectionIn: (input) => (input as Partial<SessionInput> | undefined)?.resolved?.connection,
   input: SessionInput,
   output: SessionOutput,
   content: ['prompt', 'context'],

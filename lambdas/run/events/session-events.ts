@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { SESSION_OUTCOMES } from '../session.ts';
-import { Count, eventKind, Hash, Id, ofStep, Time } from './event-kind.ts';
+import { Count, eventKind, Hash, Id, ofStep, Sentence, Time } from './event-kind.ts';
 import { stepOf } from './replay-state.ts';
 
 /** Why a call of a session was refused. */
@@ -57,6 +57,13 @@ export const SESSION_EVENTS = {
       actions: Count,
     }),
     text: ({ step, outcome, actions }) => `${step}: the session completed as ${outcome}, after ${actions} actions`,
+  }),
+  'session.canceled': eventKind({
+    summary: 'A person ended the session. Its step fails.',
+    fields: z.strictObject({ ...ofStep, actor: Id, reason: Sentence.optional() }),
+    text: ({ step, actor, reason }) => `${step}: ${actor} canceled the session${reason ? `: ${reason}` : ''}`,
+    tone: () => 'bad',
+    siem: () => ({ severity: 'medium' }),
   }),
   'session.lost': eventKind({
     summary: 'The worker found that the session will not complete.',

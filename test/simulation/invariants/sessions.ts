@@ -18,7 +18,7 @@ const SESSION_HOST = 'sessions';
 /** `run:{id}:session:{step}:{since}`, the key of a session. */
 const SESSION_KEY = /^run:(run_?[^:]*):session:([^:]+):/;
 const ONE_SESSION = 'a step starts one session';
-const ENDS_ONCE = 'a session ends once: by its completion or by the finalizer';
+const ENDS_ONCE = 'a session ends once: by its completion, by the finalizer or by a person';
 
 export const isAboutSession = ({ url }: TargetRequest): boolean => url.hostname === SESSION_HOST;
 
@@ -116,7 +116,8 @@ export class SessionInvariants {
   committed({ commit, creates, steps }: RunChange, before: Snapshot, after: Run): void {
     for (const event of commit.events) {
       if (event.type === 'session.started') this.#checkRecorded(event, after);
-      if (event.type === 'session.completed' || event.type === 'session.lost') this.#ended(event, event.type, after);
+      if (event.type === 'session.completed' || event.type === 'session.lost' || event.type === 'session.canceled')
+        this.#ended(event, event.type, after);
       if (event.type === 'step.failed' && event.error.code === 'SESSION_TIMED_OUT')
         this.#ended(event, 'session.timed_out', after);
       if (event.type === 'session.action_proposed') {
@@ -152,6 +153,7 @@ export class SessionInvariants {
     if (earlier !== undefined) this.#report(ENDS_ONCE, `${runId}/${step}: ${earlier}, ${how}`);
     this.#endings.set(id, how);
     if (how === 'session.completed') this.#known.situations.record('a session completes');
+    if (how === 'session.canceled') this.#known.situations.record('a session is canceled');
     if (how === 'session.lost') this.#known.situations.record('a session is lost');
     if (how === 'session.timed_out') this.#known.situations.record('a session times out');
   }

@@ -235,6 +235,69 @@ describe('6.5 completion', () => {
   });
 });
 
+describe('a person cancels one session', () => {
+  const cancel = (step?: string) =>
+    controlRun(
+      shop.worker,
+      message,
+      { kind: 'cancel_session', reason: 'works too long', ...(step !== undefined && { step }) },
+      'oscar',
+    );
+  const restart = async (workflow: string) => {
+    message = await shop.begin(workflow.replace('name: triage', 'name: another'));
+    await started();
+  };
+
+  it('the step fails, the event names the person, the agent is asked at once, and a later completion is refused', async () => {
+    await started();
+    await cancel('triage');
+    expect(await refusal(complete())).toBe('RUN_TERMINAL_STATE');
+    const { run, steps, commits } = await shop.finish(message);
+    expect(run).toMatchObject({ status: 'failed_terminal', error: { code: 'SESSION_CANCELED' } });
+    expect(steps).toMatchObject([{ status: 'failed_terminal', by: { initiator: 'user', actor: 'oscar' } }]);
+    expect(commits.flatMap(({ events }) => events)).toContainEqual({
+      type: 'session.canceled',
+      ...{ step: 'triage', index: 0, actor: 'oscar', reason: 'works too long' },
+    });
+    expect(tasks()).toMatchObject([{ state: 'TASK_STATE_CANCELED', cancelRequests: 1 }]);
+  });
+
+  it('a run that pauses on failures continues: a retry starts another session, which completes', async () => {
+    await restart(TRIAGE.replace('steps:', 'onFailure: pause\nsteps:'));
+    await cancel();
+    expect((await shop.now(message)).run.status).toBe('paused');
+    expect(await refusal(complete())).toBe('SESSION_CLOSED');
+    shop.clock.advance(1);
+    await controlRun(shop.worker, message, { kind: 'retry', step: 'triage' }, 'oscar');
+    await shop.work(message);
+    expect(tasks().map(({ state }) => state)).toEqual(['TASK_STATE_WORKING', 'TASK_STATE_WORKING']);
+    const second = tasks()[1]?.messages[0]?.data as Record<string, string>;
+    await complete({ completionId: second.completion_id ?? '' });
+    expect((await shop.finish(message)).run.status).toBe('succeeded');
+    // The message that ends the first session does not end the second one.
+    expect(tasks()[0]?.state).toBe('TASK_STATE_CANCELED');
+  });
+
+  it('is refused without an open session, for another step, and if several are open and none is named', async () => {
+    expect(await refusal(cancel())).toBe('RUN_INVALID_TRANSITION');
+    const other = TRIAGE.split('\n').slice(3, 11).join('\n').replace('id: triage', 'id: second\n    needs: []');
+    await restart(TRIAGE.replace('  - { id: done', `${other}\n  - { id: done`));
+    expect(tasks()).toHaveLength(2);
+    expect(await refusal(cancel())).toBe('INPUT_INVALID');
+    expect(await refusal(cancel('done'))).toBe('RUN_INVALID_TRANSITION');
+    const { seq } = (await shop.now(message)).run;
+    await cancel('second');
+    expect((await shop.now(message)).run.seq).toBe(seq + 1);
+  });
+
+  it('and a cancellation after the completion changes nothing', async () => {
+    await started();
+    await complete();
+    expect(await refusal(cancel('triage'))).toBe('RUN_INVALID_TRANSITION');
+    expect((await shop.finish(message)).run.status).toBe('succeeded');
+  });
+});
+
 describe('6.6 finalizer', () => {
   beforeEach(started);
   const ended = async () => (await shop.finish(message)).run;
