@@ -11,7 +11,7 @@ import { agentFigures } from './agents.ts';
 import { DynamoDbUnits } from './bill/dynamodb-units.ts';
 import { idleBill, idleTotal, printIdleBill } from './bill/idle-stage.ts';
 import { PEERS } from './bill/prices.ts';
-import { billOfRuns, type Measured, printBill, storageUsdAMonth, totalOf } from './bill/runs.ts';
+import { billOfRuns, type Measured, printBill, printSeals, storageUsdAMonth, totalOf } from './bill/runs.ts';
 import { cliStart } from './cli-start.ts';
 import { coldStarts } from './cold-start.ts';
 import { consoleFigures } from './console.ts';
@@ -122,7 +122,7 @@ async function billOnly() {
   const host = await startHost({
     port: 0,
     dataFolder,
-    assembly: withoutTraces(await synthesize(join(dataFolder, 'cdk.out'))),
+    assembly: withSealWindow(withoutTraces(await synthesize(join(dataFolder, 'cdk.out')))),
     log: () => {},
     observe: ({ service, operation, input, functionLogicalId }, { status, body }) => {
       if (service !== 'dynamodb' || status !== 200 || isReader(functionLogicalId)) return;
@@ -145,6 +145,7 @@ async function billOnly() {
     const idle = await idleLines(dataFolder);
     if (!options.json) {
       printBill(bills, console.log);
+      printSeals(measured, console.log);
       printIdleBill(
         `USD a month for a stage (${options.stage ?? 'staging, two tenants'}) without traffic, from its template`,
         idle,
@@ -320,6 +321,18 @@ function withoutTraces(assembly: Assembly): Assembly {
   for (const { Properties } of Object.values(assembly.template.Resources ?? {})) {
     const { Variables } = (Properties?.Environment ?? {}) as { Variables?: Record<string, string> };
     delete Variables?.TRACES_URL;
+  }
+  return assembly;
+}
+
+/** Enough for ten runs one after the other, so that full batches are measured. */
+const SEAL_WINDOW_SECONDS = 10;
+
+function withSealWindow(assembly: Assembly): Assembly {
+  for (const { Type, Properties } of Object.values(assembly.template.Resources ?? {})) {
+    if (Type !== 'AWS::Lambda::EventSourceMapping' || !JSON.stringify(Properties?.FunctionName).includes('Seal'))
+      continue;
+    Object.assign(Properties ?? {}, { MaximumBatchingWindowInSeconds: SEAL_WINDOW_SECONDS });
   }
   return assembly;
 }

@@ -51,11 +51,14 @@ export class MeasuredHost {
     const executions = await this.#transitions();
     await this.#control('DELETE', 'requests');
     units.reset();
+    const runIds: string[] = [];
     for (let each = 0; each < runs; each += 1) {
       const runId = await this.send(kind);
+      runIds.push(runId);
       if (kind === 'gated-5') await decisionToStepMs(this.#host.url, [runId]);
       else await this.#finished(runId);
     }
+    for (const runId of runIds) await this.#sealed(runId);
     await this.settle();
     const functions = Object.entries(await this.#functionsSince(before.functions));
     const worked = functions.filter(([name, { invocations }]) => invocations > 0 && !isReader(name));
@@ -66,6 +69,9 @@ export class MeasuredHost {
       requests: onlyOf(requests, (name) => !isReader(name)),
       functions: Object.fromEntries(worked),
       platformLogBytes: platformLogBytes(Object.fromEntries(worked), this.#host.stack),
+      queueBatches: worked
+        .filter(([name]) => this.#consumesQueue(name))
+        .reduce((sum, [, each]) => sum + each.invocations, 0),
       // The webhook, and the decision.
       httpApiRequests: kind === 'gated-5' ? 2 * runs : runs,
       targetCalls: (await this.#targetCalls()) - before.calls,
@@ -273,6 +279,24 @@ export class MeasuredHost {
   async #open(status: string): Promise<boolean> {
     const { runs } = (await this.#api(`/api/v1/runs?limit=1&status=${status}`)) as { runs: unknown[] };
     return runs.length > 0;
+  }
+
+  #consumesQueue(functionLogicalId: string): boolean {
+    const own = this.#host.stack
+      .ofType('AWS::Lambda::Function')
+      .find(({ logicalId }) => logicalId === functionLogicalId);
+    return this.#host.stack
+      .ofType('AWS::Lambda::EventSourceMapping')
+      .filter(({ properties }) => String(properties.EventSourceArn).includes(':sqs:'))
+      .some(({ properties }) => [own?.ref, own?.arn].includes(String(properties.FunctionName)));
+  }
+
+  /** Runs that end within the window of the sealing function are sealed together. */
+  async #sealed(runId: string): Promise<void> {
+    const { evidence } = (await this.#api(`/api/v1/runs/${runId}`)) as { evidence: unknown };
+    if (evidence) return;
+    await pause(200);
+    return this.#sealed(runId);
   }
 
   async #finished(runId: string): Promise<number> {

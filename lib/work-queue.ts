@@ -43,12 +43,18 @@ export class WorkQueue extends Construct {
     this.#policy.queues = [...this.#policy.queues, other.queueUrl];
   }
 
+  /** `batchWindow`: how long Lambda waits for further messages before it invokes the consumer. */
   consumedBy(
     consumer: NodeFunction,
-    { batchSize, maxConcurrency }: { batchSize: number; maxConcurrency: number },
+    { batchSize, maxConcurrency, batchWindow }: { batchSize: number; maxConcurrency: number; batchWindow?: Duration },
   ): void {
     consumer.addEventSource(
-      new SqsEventSource(this.queue, { batchSize, maxConcurrency, reportBatchItemFailures: true }),
+      new SqsEventSource(this.queue, {
+        batchSize,
+        maxConcurrency,
+        reportBatchItemFailures: true,
+        ...(batchWindow && { maxBatchingWindow: batchWindow }),
+      }),
     );
   }
 

@@ -22,6 +22,8 @@ export interface Measured {
   functions: Record<string, FunctionStats>;
   /** Of Lambda's own lines. */
   platformLogBytes: number;
+  /** Invocations with messages of a queue. */
+  queueBatches: number;
   httpApiRequests: number;
   targetCalls: number;
   transitions: number;
@@ -58,8 +60,8 @@ export function billOfRuns(measured: Measured): BillLine[] {
     line('DynamoDB write units', units.writes, PRICES.dynamoDbWriteUnit),
     line('DynamoDB write units of indexes', units.indexWrites, PRICES.dynamoDbWriteUnit),
     line('DynamoDB read units', units.reads, PRICES.dynamoDbReadUnit),
-    // Each message is sent, received and deleted by itself, as with few runs; many runs share receives and deletes.
-    line('SQS requests', 3 * sent, PRICES.sqsRequest + PRICES.sqsFairRequestSurcharge),
+    // Each message is sent by itself; an invocation receives and deletes its messages together.
+    line('SQS requests', sent + 2 * measured.queueBatches, PRICES.sqsRequest + PRICES.sqsFairRequestSurcharge),
     line('Lambda requests', invocations, PRICES.lambdaRequest),
     line('Lambda GB-seconds, CPU', gigabyteSeconds(sum((each) => each.cpuMs) / CORES), PRICES.lambdaArmGigabyteSecond),
     line('Lambda GB-seconds, waiting for AWS', gigabyteSeconds(allCalls * AWS_CALL_MS), PRICES.lambdaArmGigabyteSecond),
@@ -79,6 +81,20 @@ export function billOfRuns(measured: Measured): BillLine[] {
       besides: true,
     },
   ];
+}
+
+/** The signature, and the objects with bundles and SIEM lines, are for all runs that are sealed together. */
+const SEAL_USD = PRICES.kmsSignature + 2 * PRICES.s3Put;
+
+/** What the bill depends on: how many runs end within the window in which they wait for each other. */
+export function printSeals(measured: Record<string, Measured>, print: (text: string) => void): void {
+  for (const [name, { runs, requests }] of Object.entries(measured)) {
+    const together = runs / (requests.services.kms?.Sign ?? runs);
+    const more = (count: number) => ((1 / count - 1 / together) * SEAL_USD * RUNS).toFixed(2);
+    print(
+      `${name}: ${together.toFixed(1)} runs sealed together; with 3: ${more(3)} USD more, each alone: ${more(1)} USD more`,
+    );
+  }
 }
 
 export const totalOf = (lines: readonly BillLine[]): number =>

@@ -35,8 +35,8 @@ const buffer = (bytes: Uint8Array) => BrowserBuffer.from(bytes) as unknown as Bu
 /** WebCrypto checks every signature with every key; the verifier then decides which one counts. */
 async function checkSignatures(envelopes: readonly (Uint8Array | undefined)[], keys: readonly TrustedKey[]) {
   const opened = envelopes.flatMap((bytes) => (bytes === undefined ? [] : (tryToOpen(buffer(bytes)) ?? [])));
-  for (const { payload, signature } of opened) {
-    const signed = preAuthEncoding(PAYLOAD_TYPE, payload);
+  for (const { signed: statement, signature } of opened) {
+    const signed = preAuthEncoding(PAYLOAD_TYPE, statement);
     for (const { key } of keys) await checkSignature(key as BrowserKeyObject, signed, signature);
   }
 }

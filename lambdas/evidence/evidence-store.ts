@@ -4,13 +4,20 @@ import type { TrustedKey } from './verify/trusted-keys.ts';
 export interface EvidenceStore {
   /** False if the key exists; then nothing is written. */
   putOnce(key: string, content: Buffer, contentType: string): Promise<boolean>;
-  get(key: string): Promise<Buffer>;
+  /** The whole object, or a part of it. */
+  get(key: string, part?: ObjectPart): Promise<Buffer>;
+}
+
+/** Some bytes of an object. */
+export interface ObjectPart {
+  offset: number;
+  sizeBytes: number;
 }
 
 /** Storage whose objects may have been deleted. */
 export interface FindingStore {
   /** Undefined if there is no such object. */
-  find(key: string): Promise<Buffer | undefined>;
+  find(key: string, part?: ObjectPart): Promise<Buffer | undefined>;
 }
 
 /** Signs with a key that never leaves KMS. */

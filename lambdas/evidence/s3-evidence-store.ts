@@ -1,6 +1,6 @@
 import { GetObjectCommand, PutObjectCommand, type S3Client, S3ServiceException } from '@aws-sdk/client-s3';
 import type { Pause } from '../run/dynamo/dynamo-transactions.ts';
-import type { EvidenceStore, FindingStore } from './evidence-store.ts';
+import type { EvidenceStore, FindingStore, ObjectPart } from './evidence-store.ts';
 
 const PRECONDITION_FAILED = 412;
 /** S3 responds so for an object that does not exist, because functions may not list the bucket. */
@@ -50,6 +50,8 @@ export class S3EvidenceStore implements EvidenceStore, FindingStore {
           ...(this.#encryptionKey !== undefined && {
             ServerSideEncryption: 'aws:kms',
             SSEKMSKeyId: this.#encryptionKey,
+            // Else S3 would make a request to KMS for each object.
+            BucketKeyEnabled: true,
           }),
         }),
       );
@@ -60,17 +62,18 @@ export class S3EvidenceStore implements EvidenceStore, FindingStore {
     }
   }
 
-  async find(key: string): Promise<Buffer | undefined> {
+  async find(key: string, part?: ObjectPart): Promise<Buffer | undefined> {
     try {
-      return await this.get(key);
+      return await this.get(key, part);
     } catch (error) {
       if ([FORBIDDEN, NOT_FOUND].includes(statusOf(error) ?? 0)) return undefined;
       throw error;
     }
   }
 
-  async get(key: string): Promise<Buffer> {
-    const { Body } = await this.#client.send(new GetObjectCommand({ Bucket: this.#bucket, Key: key }));
+  async get(key: string, part?: ObjectPart): Promise<Buffer> {
+    const Range = part && `bytes=${part.offset}-${part.offset + part.sizeBytes - 1}`;
+    const { Body } = await this.#client.send(new GetObjectCommand({ Bucket: this.#bucket, Key: key, Range }));
     return Buffer.from((await Body?.transformToByteArray()) ?? []);
   }
 }

@@ -117,7 +117,10 @@ export interface WaitingLine {
 export interface EvidenceRecord {
   documentKey: string;
   envelopeKey: string;
+  /** Where document and envelope are in an object with the bundles of several runs; absent if each is an object of its own. */
+  within?: { document: number; envelope: number; envelopeBytes: number };
   sha256: string;
+  /** Of the document. */
   sizeBytes: number;
   sealedAt: string;
   /** The artifacts that are stored. Absent if the stage exports none, and in records of earlier versions. */
@@ -128,6 +131,8 @@ export interface EvidenceRecord {
 export interface ArtifactReference {
   name: 'enrichment' | 'completion' | 'values';
   key: string;
+  /** Where it begins in an object with several artifacts of the run; absent if it is an object of its own. */
+  offset?: number;
   sha256: string;
   sizeBytes: number;
 }

@@ -13,8 +13,8 @@ import { EvidenceExports, PRIVATE_BUCKET } from './evidence-exports.ts';
 import { Traces } from './traces.ts';
 
 export const SEAL_TIMEOUT = seconds(60);
-/** A large run may use most of the function's memory, so each invocation seals one run. */
-const SEAL_BATCH = 1;
+/** Runs that end within the batch window are sealed together: one signature, and one object for those of a tenant. */
+const SEAL_BATCH = 10;
 const ALGORITHMS = {
   ed25519: { keySpec: KeySpec.ECC_NIST_EDWARDS25519, signing: 'ED25519_SHA_512' },
   p256: { keySpec: KeySpec.ECC_NIST_P256, signing: 'ECDSA_SHA_256' },
@@ -60,7 +60,7 @@ export class EvidenceBucket extends Construct {
     this.seal = new NodeFunction(this, 'Seal', {
       bundles,
       entry: 'evidence/bundle/seal',
-      description: 'Seals the evidence bundle of a finished run',
+      description: 'Seals the evidence bundles of finished runs',
       schema: SealEnvironment,
       environment: {
         RUN_TABLE: runTable.table.tableName,
@@ -75,7 +75,11 @@ export class EvidenceBucket extends Construct {
       timeout: SEAL_TIMEOUT,
     });
     const { seal } = this;
-    sealQueue.consumedBy(seal, { batchSize: SEAL_BATCH, maxConcurrency: config.sealConcurrency });
+    sealQueue.consumedBy(seal, {
+      batchSize: SEAL_BATCH,
+      maxConcurrency: config.sealConcurrency,
+      ...(config.sealWindowSeconds > 0 && { batchWindow: seconds(config.sealWindowSeconds) }),
+    });
     runTable.allow(seal, ['Query', 'GetItem'], ['RUN']);
     if (retentionDays !== undefined) runTable.allow(seal, ['UpdateItem'], ['RUN']);
     runTable.allow(seal, ['PutItem'], ['RUN', 'LOG', 'OUTBOX']);
@@ -86,7 +90,7 @@ export class EvidenceBucket extends Construct {
     const bucketId = Stack.of(this).getLogicalId(this.bucket.node.defaultChild as CfnBucket);
     Validations.of(this).acknowledge({
       id: `AwsSolutions-IAM5[Resource::<${bucketId}.Arn>/evidence/*]`,
-      reason: 'Bundles are named after runs; the permission ends at the evidence/ prefix.',
+      reason: 'Bundles are named after tenants and hashes; the permission ends at the evidence/ prefix.',
     });
     // The policies and the workflow version of a run, which evidence names by their hashes.
     runTable.allow(seal, ['GetItem'], ['TENANT']);

@@ -48,6 +48,7 @@ interface Operation {
 
 const ENCRYPTION_HEADER = 'x-amz-server-side-encryption';
 const ENCRYPTION_KEY_HEADER = 'x-amz-server-side-encryption-aws-kms-key-id';
+const BUCKET_KEY_HEADER = 'x-amz-server-side-encryption-bucket-key-enabled';
 const CHECKSUM_HEADERS = ['x-amz-checksum-sha256', 'x-amz-checksum-crc32'] as const;
 const READ = { query: [], headers: ['x-amz-checksum-mode'] };
 const OBJECT_OPERATIONS: Record<string, Operation> = {
@@ -57,7 +58,7 @@ const OBJECT_OPERATIONS: Record<string, Operation> = {
     query: [],
     headers: [
       ...['if-none-match', 'x-amz-sdk-checksum-algorithm', ...CHECKSUM_HEADERS],
-      ...[ENCRYPTION_HEADER, ENCRYPTION_KEY_HEADER],
+      ...[ENCRYPTION_HEADER, ENCRYPTION_KEY_HEADER, BUCKET_KEY_HEADER],
     ],
   },
   GET: { name: 'GetObject', action: 's3:GetObject', query: [], headers: [...READ.headers, 'range'] },

@@ -18,9 +18,11 @@ export interface EventSourceOptions {
   clock: HostClock;
   queueArn: string;
   functionArn: string;
-  /** At most 10, as in AWS without a batching window. */
+  /** At most 10: the queue returns no more at once. */
   batchSize: number;
   maximumConcurrency: number;
+  /** How long a batch that is not full waits for further messages. */
+  batchingWindowMs: number;
   reportBatchItemFailures: boolean;
   invoke: InvokeFunction;
   /** Throws if the function's role may not read the queue. The loop then checks again later, as Lambda does. */
@@ -40,7 +42,7 @@ const LONG_POLL_MS = 20_000;
 const ACCESS_DENIED_PAUSE_MS = 5_000;
 
 export function startEventSource(options: EventSourceOptions): EventSource {
-  const { sqs, clock, queueArn, batchSize, maximumConcurrency, onError } = options;
+  const { sqs, clock, queueArn, batchSize, maximumConcurrency, batchingWindowMs, onError } = options;
   const stopping = new AbortController();
   const running = new Set<Promise<void>>();
 
@@ -59,6 +61,11 @@ export function startEventSource(options: EventSourceOptions): EventSource {
       }
       const batch = await sqs.receive(queueArn, { max: batchSize, waitMs: LONG_POLL_MS, signal: stopping.signal });
       if (batch.length === 0) continue;
+      const invokedAt = clock.now() + batchingWindowMs;
+      while (batch.length < batchSize && clock.now() < invokedAt && !stopping.signal.aborted) {
+        const [max, waitMs] = [batchSize - batch.length, invokedAt - clock.now()];
+        batch.push(...(await sqs.receive(queueArn, { max, waitMs, signal: stopping.signal })));
+      }
       if (stopping.signal.aborted) {
         sqs.release(batch);
         continue;

@@ -45,6 +45,7 @@ function queueSource(mapping: ResolvedResource, options: SourceOptions) {
     ...consumer,
     queueArn,
     batchSize: Number(properties.BatchSize ?? QUEUE_BATCH_DEFAULT),
+    batchingWindowMs: Number(properties.MaximumBatchingWindowInSeconds ?? 0) * 1000,
     maximumConcurrency: Math.min(Number(scaling?.MaximumConcurrency ?? 2), CONCURRENCY_MAX),
     checkAccess: () => consumer.require(QUEUE_ACTIONS, queueArn),
     onError: (error) => options.log(consumer.logicalId, `a batch stays in the queue: ${String(error)}`),

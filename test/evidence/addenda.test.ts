@@ -41,8 +41,8 @@ const path = (file: string) => `evidence/acme/${message.runId}/${file}`;
 async function held(): Promise<typeof bundle> {
   const records = await shop.runs.addenda('acme', message.runId, { after: 0, limit: 10 });
   return {
-    document: await shop.evidence.get(path('bundle.json')),
-    envelope: await shop.evidence.get(path('bundle.dsse.json')),
+    document: shop.evidence.file(message.runId, 'bundle.json'),
+    envelope: shop.evidence.file(message.runId, 'bundle.dsse.json'),
     keys: [trustedKey(shop.signer.publicKey)],
     addenda: await Promise.all(
       records.map(async ({ documentKey, envelopeKey }) => ({

@@ -22,9 +22,9 @@ beforeEach(async () => {
 const used = { id: 'db', source: 'vault', audit_id: 'req-7', ttl_seconds: 300, revoked: true, fetch_ms: 5 } as const;
 
 /** The bundle of a run with a command, as it is stored. */
-async function bundleOf(runId: string): Promise<{ document: string; envelope: string }> {
-  const stored = async (name: string) => String(await shop.evidence.get(`evidence/acme/${runId}/${name}`));
-  return { document: await stored('bundle.json'), envelope: await stored('bundle.dsse.json') };
+function bundleOf(runId: string): { document: string; envelope: string } {
+  const stored = (name: string) => String(shop.evidence.file(runId, name));
+  return { document: stored('bundle.json'), envelope: stored('bundle.dsse.json') };
 }
 
 const PUBLIC_KEY = () => String(shop.signer.publicKey.export({ type: 'spki', format: 'pem' }));
@@ -37,7 +37,7 @@ describe('both verifiers accept the bundle of a command', () => {
     await shop.deliver();
     if (status !== 'succeeded') await one.complete(await one.take());
     await shop.finish(message);
-    const { document, envelope } = await bundleOf(message.runId);
+    const { document, envelope } = bundleOf(message.runId);
     expect(checkReplay(JSON.parse(document))).toBeUndefined();
     expect(isGenuine(document, envelope, PUBLIC_KEY())).toBe(true);
   });
@@ -46,7 +46,7 @@ describe('both verifiers accept the bundle of a command', () => {
     const message = await shop.start(workflow());
     await one.take();
     await shop.finish(message);
-    const { document, envelope } = await bundleOf(message.runId);
+    const { document, envelope } = bundleOf(message.runId);
     expect(JSON.parse(document).steps).toMatchObject([{ assigned: { agent: 'agt_one' } }]);
     expect(JSON.parse(document).receipts[0]).not.toHaveProperty('command');
     expect(isGenuine(document, envelope, PUBLIC_KEY())).toBe(true);
@@ -77,7 +77,7 @@ describe('both verifiers notice, in a bundle of a command, another', () => {
     const message = await shop.start(workflow());
     await one.complete(await one.take(), { credentials_used: [used] });
     await shop.finish(message);
-    const { document } = await bundleOf(message.runId);
+    const { document } = bundleOf(message.runId);
     expect(document).toContain(SHA);
     expect(matchesCommits(JSON.parse(document))).toBe(true);
     const read: EvidenceDocument = JSON.parse(document);

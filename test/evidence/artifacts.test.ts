@@ -3,15 +3,16 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import {
   ExportDraft,
   type Exports,
-  exportOrEnqueue,
   exportRun,
   exportSealedRun,
+  exportTogether,
 } from '../../lambdas/evidence/export/export-run.ts';
 import { canonicalJson, hashOf, sha256Hex } from '../../lambdas/run/canonical-json.ts';
-import type { RunRow } from '../../lambdas/run/run-store.ts';
+import type { ArtifactReference, RunRow } from '../../lambdas/run/run-store.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
 import { MemoryEvidenceStore } from '../fakes/memory-evidence-store.ts';
 import { MemoryLog } from '../fakes/memory-log.ts';
+import { noise } from '../fakes/noise.ts';
 import { rowsOf, type WholeRun } from '../fakes/whole-run.ts';
 import { GovernedStory } from './governed-story.ts';
 
@@ -19,9 +20,7 @@ const { run, trigger, steps, commits, approvals, receipts } = new GovernedStory(
 const whole: WholeRun = { run, trigger, steps, commits, approvals };
 
 const SIEM = 'siem/acme/2026/01/02/run_00000001.jsonl';
-const ENRICHMENT = 'artifacts/acme/run_00000001/enrichment.json';
-const VALUES = 'artifacts/acme/run_00000001/values.json';
-const COMPLETION = 'artifacts/acme/run_00000001/completion.json';
+const ARTIFACTS = 'artifacts/acme/run_00000001/artifacts.jsonl';
 
 /** A bucket that rejects some keys until it is repaired. */
 class FaultyStore extends MemoryEvidenceStore {
@@ -45,12 +44,21 @@ const drafted = (rows: RunRow[] = rowsOf(whole), wanted: Exports['wanted'] = ['s
   return draft;
 };
 const exports = () => ({ store, artifacts: store, wanted: ['siem', 'artifacts'] as const });
-const parsed = (key: string) => JSON.parse(String(store.peek(key)));
+/** What a reference of a run leads to. */
+const referred = ({ key, offset = 0, sizeBytes }: ArtifactReference) => store.peek(key, { offset, sizeBytes });
+async function exported(name: ArtifactReference['name']): Promise<Buffer> {
+  const { artifacts } = await exportRun(exports(), run, drafted(), log);
+  const reference = artifacts.find((each) => each.name === name);
+  return (reference && referred(reference)) ?? Buffer.from('');
+}
+const completion = async () => JSON.parse(String(await exported('completion')));
 
 describe('6.10 the exports of a finished run', () => {
-  it('are the SIEM lines and one artifact each of enrichment, completion and values', async () => {
-    await exportRun(exports(), run, drafted(), log);
-    expect(store.keys()).toEqual([SIEM, ENRICHMENT, COMPLETION, VALUES]);
+  it('are the SIEM lines, and one object with enrichment, completion and values', async () => {
+    const { artifacts } = await exportRun(exports(), run, drafted(), log);
+    expect(store.keys()).toEqual([SIEM, ARTIFACTS]);
+    expect(artifacts.map(({ name }) => name)).toEqual(['enrichment', 'completion', 'values']);
+    expect(String(store.peek(ARTIFACTS))).toBe(artifacts.map((each) => `${referred(each)}\n`).join(''));
   });
 
   it('are only those that the stage has enabled', async () => {
@@ -59,22 +67,19 @@ describe('6.10 the exports of a finished run', () => {
   });
 
   it('contain exactly the bytes whose hash is in the evidence', async () => {
-    await exportRun(exports(), run, drafted(), log);
-    expect(sha256Hex(store.peek(ENRICHMENT) ?? '')).toBe(hashOf(run.enrichment));
-    const outputs: { id: string; output?: unknown }[] = parsed(COMPLETION).steps;
+    expect(sha256Hex(await exported('enrichment'))).toBe(hashOf(run.enrichment));
+    const outputs: { id: string; output?: unknown }[] = (await completion()).steps;
     const classified = commits.flatMap(({ events }) => events).find((event) => event.type === 'step.succeeded');
     expect(hashOf(outputs.find(({ id }) => id === classified?.step)?.output)).toBe(classified?.outputHash);
   });
 
   it('are in canonical form, with the steps in their order', async () => {
-    await exportRun(exports(), run, drafted(), log);
-    expect(String(store.peek(COMPLETION))).toBe(canonicalJson(parsed(COMPLETION)));
-    expect(parsed(COMPLETION).steps.map(({ id }: { id: string }) => id)).toEqual(steps.map(({ id }) => id));
+    expect(String(await exported('completion'))).toBe(canonicalJson(await completion()));
+    expect((await completion()).steps.map(({ id }: { id: string }) => id)).toEqual(steps.map(({ id }) => id));
   });
 
   it('say how it ended, with the texts of its errors', async () => {
-    await exportRun(exports(), run, drafted(), log);
-    expect(parsed(COMPLETION)).toMatchObject({
+    expect(await completion()).toMatchObject({
       runId: 'run_00000001',
       status: 'failed_terminal',
       error: { code: 'TARGET_REFUSED', message: 'Slack says: CANARY-error' },
@@ -83,25 +88,33 @@ describe('6.10 the exports of a finished run', () => {
 
   it('lack the enrichment of a run that ended before it had one', async () => {
     const { enrichment: _none, ...early } = run;
-    await exportRun(exports(), early, drafted(rowsOf({ ...whole, run: early, steps: [] })), log);
-    expect(store.keys()).toEqual([SIEM, COMPLETION, VALUES]);
+    const draft = drafted(rowsOf({ ...whole, run: early, steps: [] }));
+    const { artifacts } = await exportRun(exports(), early, draft, log);
+    expect(artifacts.map(({ name }) => name)).toEqual(['completion', 'values']);
   });
 
   it('do not depend on each other: the others are written, and the failure is reported', async () => {
-    store.refused = [ENRICHMENT];
-    const first = await exportRun(exports(), run, drafted(), log);
-    expect([first.complete, first.artifacts.map(({ name }) => name)]).toEqual([false, ['completion', 'values']]);
-    expect(store.keys()).toEqual([SIEM, COMPLETION, VALUES]);
-    expect(log.lines).toMatchObject([{ level: 'warn', details: { key: ENRICHMENT } }]);
+    store.refused = [ARTIFACTS];
+    expect(await exportRun(exports(), run, drafted(), log)).toEqual({ complete: false, artifacts: [] });
+    expect(store.keys()).toEqual([SIEM]);
+    expect(log.lines).toMatchObject([{ level: 'warn', details: { key: ARTIFACTS } }]);
     store.refused = [];
     const second = await exportRun(exports(), run, drafted(), log);
     expect(second.complete).toBe(true);
-    for (const { key, sha256, sizeBytes } of second.artifacts) {
-      const stored = store.peek(key) ?? Buffer.from('');
-      expect([sha256, sizeBytes]).toEqual([sha256Hex(stored), stored.length]);
+    for (const reference of second.artifacts) {
+      expect(reference.sha256).toBe(sha256Hex(referred(reference) ?? ''));
     }
-    expect(second.artifacts.map(({ key }) => key)).toEqual([ENRICHMENT, COMPLETION, VALUES]);
-    expect(store.keys()).toEqual([SIEM, COMPLETION, VALUES, ENRICHMENT]);
+    expect(store.keys()).toEqual([SIEM, ARTIFACTS]);
+  });
+
+  it('of a large run are objects of their own, of which the others are written if one fails', async () => {
+    const output = { text: noise('large', 2 * 1024 * 1024) };
+    const large = { ...whole, steps: steps.map((step) => ({ ...step, output }) as typeof step) };
+    const keyOf = (name: string) => `artifacts/acme/run_00000001/${name}.json`;
+    store.refused = [keyOf('enrichment')];
+    const { complete, artifacts } = await exportRun(exports(), run, drafted(rowsOf(large)), log);
+    expect([complete, artifacts.map(({ key }) => key)]).toEqual([false, ['completion', 'values'].map(keyOf)]);
+    for (const { key, sha256 } of artifacts) expect(sha256).toBe(sha256Hex(store.peek(key) ?? ''));
   });
 });
 
@@ -122,12 +135,13 @@ describe('6.10 an export that failed', () => {
 
   it('gets an outbox entry; one that succeeded does not', async () => {
     const clock = new FakeClock();
-    const done = await exportOrEnqueue({ exports: exports(), clock, log }, run, drafted());
-    expect(done).toMatchObject({ outboxEntries: [], artifacts: { length: 3 } });
+    const done = await exportTogether({ exports: exports(), clock, log }, [{ run, exported: drafted() }]);
+    expect(done).toMatchObject([{ outboxEntries: [], artifacts: { length: 3 } }]);
+    const [siem = ''] = store.keys();
     store = new FaultyStore();
-    store.refused = [SIEM];
-    const { outboxEntries } = await exportOrEnqueue({ exports: exports(), clock, log }, run, drafted());
-    expect(outboxEntries).toMatchObject([{ id: message.entryId, kind: 'export_run', attempts: 0 }]);
+    store.refused = [siem];
+    const again = await exportTogether({ exports: exports(), clock, log }, [{ run, exported: drafted() }]);
+    expect(again).toMatchObject([{ outboxEntries: [{ id: message.entryId, kind: 'export_run', attempts: 0 }] }]);
   });
 
   it('is repeated, and its outbox entry is completed only then', async () => {
@@ -137,7 +151,7 @@ describe('6.10 an export that failed', () => {
     store.refused = [];
     await exportSealedRun(exporter(whole), message);
     expect(completed).toEqual([message.entryId]);
-    expect(store.keys()).toHaveLength(4);
+    expect(store.keys()).toEqual([ARTIFACTS, SIEM]);
   });
 
   it('of a missing run is dropped, and the log says so', async () => {

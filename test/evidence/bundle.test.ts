@@ -1,7 +1,7 @@
 import { verify } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { bundleClaim } from '../../lambdas/evidence/bundle/bundle-claim.ts';
-import { documentKey, envelopeKey } from '../../lambdas/evidence/bundle/bundle-draft.ts';
+
 import type { EvidenceDocument } from '../../lambdas/evidence/bundle/document.ts';
 import { described } from '../../lambdas/evidence/bundle/entry-parts.ts';
 import { preAuthEncoding, signClaim } from '../../lambdas/evidence/signing/dsse.ts';
@@ -126,13 +126,6 @@ describe('an evidence document', () => {
     expect(canonicalJson(JSON.parse(text))).toBe(text);
     const again = builtDocument(JSON.parse(JSON.stringify(contents)));
     expect(again.equals(bundle)).toBe(true);
-  });
-
-  it('is stored under the id of its run', () => {
-    expect([documentKey(contents.run), envelopeKey(contents.run)]).toEqual([
-      'evidence/acme/run_00000001/bundle.json',
-      'evidence/acme/run_00000001/bundle.dsse.json',
-    ]);
   });
 });
 

@@ -15,8 +15,8 @@ afterEach(() => vi.unstubAllGlobals());
 
 /** The bundle of the first run as the sealer left it, checked as an auditor would. */
 async function sealed(): Promise<{ text: string; status: string }> {
-  const document = await shop.evidence.get('evidence/acme/run_00000001/bundle.json');
-  const envelope = await shop.evidence.get('evidence/acme/run_00000001/bundle.dsse.json');
+  const document = shop.evidence.file('run_00000001', 'bundle.json');
+  const envelope = shop.evidence.file('run_00000001', 'bundle.dsse.json');
   const verdict = verifyBundle({ document, envelope, keys: [trustedKey(shop.signer.publicKey)] });
   expect(verdict).toMatchObject({ verdict: 'valid' });
   return { text: document.toString(), status: JSON.parse(document.toString()).run.status };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { leafHash, merkleRoot } from '../../lambdas/evidence/daily-log/merkle.ts';
+import { auditPath, leafHash, merkleRoot, rootOfPath } from '../../lambdas/evidence/daily-log/merkle.ts';
 
 /** The tree of the reference tests of Certificate Transparency: eight entries, and the root after each of them. */
 const ENTRIES = ['', '00', '10', '2021', '3031', '40414243', '5051525354555657', '606162636465666768696a6b6c6d6e6f'];
@@ -15,6 +15,44 @@ const ROOTS = [
   '5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328',
 ];
 const LEAVES = ENTRIES.map((hex) => leafHash(Buffer.from(hex, 'hex')));
+
+describe('an audit path', () => {
+  const places = LEAVES.flatMap((_, last) =>
+    Array.from({ length: last + 1 }, (__, index) => ({ index, size: last + 1 })),
+  );
+
+  it('leads from each leaf of a tree of any size to its root', () => {
+    for (const { index, size } of places) {
+      const leaves = LEAVES.slice(0, size);
+      const root = rootOfPath(leaves[index] as Buffer, { index, size, path: auditPath(leaves, index) });
+      expect(root?.equals(merkleRoot(leaves)), `${index} of ${size}`).toBe(true);
+    }
+  });
+
+  it('of the reference tests is the same', () => {
+    expect(auditPath(LEAVES, 5).map((each) => each.toString('hex'))).toEqual([
+      'bc1a0643b12e4d2d7c77918f44e0f4f79a838b6cf9ec5b5c283e1f4d88599e6b',
+      'ca854ea128ed050b41b35ffc1b87b8eb2bde461e9e3b5596ece6b9d5975a0ae0',
+      'd37ee418976dd95753c1c73862b9398fa2a2cf9b4ff0fdfe8b30cd95209614b7',
+    ]);
+  });
+
+  it('leads to no root or another one if leaf, index, size or a sibling is different, missing or added', () => {
+    for (const { index, size } of places) {
+      const leaves = LEAVES.slice(0, size);
+      const [root, path, leaf] = [merkleRoot(leaves), auditPath(leaves, index), leaves[index] as Buffer];
+      const others = [
+        rootOfPath(leafHash(Buffer.from('other')), { index, size, path }),
+        rootOfPath(leaf, { index, size, path: [...path, leaf] }),
+        ...path.map((_, at) => rootOfPath(leaf, { index, size, path: path.toSpliced(at, 1) })),
+        ...path.map((_, at) => rootOfPath(leaf, { index, size, path: path.with(at, leafHash(Buffer.from('x'))) })),
+        ...leaves.flatMap((_, at) => (at === index ? [] : [rootOfPath(leaf, { index: at, size, path })])),
+        rootOfPath(leaf, { index: size, size, path }),
+      ];
+      for (const each of others) expect(each?.equals(root) ?? false, `${index} of ${size}`).toBe(false);
+    }
+  });
+});
 
 describe('a Merkle tree', () => {
   it.each(ROOTS.map((root, size) => [size, root]))('of %i entries has the root of RFC 6962', (size, root) => {

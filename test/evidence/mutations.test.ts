@@ -6,7 +6,7 @@ import { type HeldBundle, verifyBundle } from '../../lambdas/evidence/verify/ver
 import { SeededSigner } from '../fakes/seeded-signer.ts';
 import { MUTATIONS } from './mutations.ts';
 import { everyEdit, RESEALED_MUTATIONS, resealedAs } from './resealed-mutations.ts';
-import { sealedBundle, TRUSTED } from './sealed-bundle.ts';
+import { inBatch, sealedBundle, TRUSTED } from './sealed-bundle.ts';
 import vectors from './vectors/vectors.json' with { type: 'json' };
 
 const SEED = 20_260_102;
@@ -14,20 +14,20 @@ const MUTATIONS_TRIED = 10_000;
 const RESIGNED = 200;
 const VALID_TRIED = 60;
 
-/** A run with every kind of entry, one with a single write, and another one from which parts are copied. */
-let bundles: [HeldBundle, HeldBundle];
+/** A run with every kind of entry, one with a single write, the same signed together with others, and another one from which parts are copied. */
+let bundles: [HeldBundle, HeldBundle, HeldBundle];
 let other: HeldBundle;
 beforeAll(async () => {
   const { document, envelope } = vectors.short;
   const short = { document: Buffer.from(document), envelope: Buffer.from(envelope), keys: TRUSTED };
-  bundles = [await sealedBundle(), short];
   other = await sealedBundle({ runId: 'run_00000002' });
+  bundles = [await sealedBundle(), short, await inBatch(short, [other, other, other])];
 });
 
 const isTheSame = (a: HeldBundle, b: HeldBundle) => a.document.equals(b.document) && a.envelope.equals(b.envelope);
 
 /** The short one more often, because it verifies in a third of the time. */
-const which = fc.constantFrom<(0 | 1)[]>(0, 1, 1);
+const which = fc.constantFrom<(0 | 1 | 2)[]>(0, 1, 2);
 const dice = fc.tuple(fc.nat(), fc.nat(), fc.nat());
 const ALL = { ...MUTATIONS, ...RESEALED_MUTATIONS };
 const mutations = fc.constantFrom(...Object.entries(MUTATIONS));

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { artifactKey } from '../../lambdas/evidence/export/artifacts.ts';
 import { ExportDraft } from '../../lambdas/evidence/export/export-run.ts';
 import { type EvidenceValues, openValues } from '../../lambdas/evidence/verify/open-values.ts';
 import { rowsOf } from '../fakes/whole-run.ts';
@@ -11,8 +10,8 @@ function exportedRun(options: StoryOptions = {}) {
   const draft = new ExportDraft(['artifacts']);
   for (const row of rowsOf(contents)) draft.take(row);
   for (const receipt of contents.receipts) draft.takeReceipt(receipt);
-  const objects = new Map([...draft.objects(contents.run)].map(({ key, content }) => [key, String(content)]));
-  const text = objects.get(artifactKey(contents.run, 'values.json')) ?? '';
+  const { content = '' } = [...draft.artifacts(contents.run)].find(({ name }) => name === 'values') ?? {};
+  const text = String(content);
   return { document: JSON.parse(String(builtDocument(contents))), text, values: JSON.parse(text) as EvidenceValues };
 }
 

@@ -2,13 +2,11 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { bundleClaim } from '../../lambdas/evidence/bundle/bundle-claim.ts';
-import { type EvidenceDocument, indexOf } from '../../lambdas/evidence/bundle/document.ts';
+import { documentPlace, envelopePlace } from '../../lambdas/evidence/bundle/bundle-object.ts';
 import { type Sealer, sealRun } from '../../lambdas/evidence/bundle/seal-run.ts';
-import { signClaim } from '../../lambdas/evidence/signing/dsse.ts';
 import { trustedKey } from '../../lambdas/evidence/verify/trusted-keys.ts';
 import { verifyBundle } from '../../lambdas/evidence/verify/verify-bundle.ts';
-import { canonicalJson, sha256Hex } from '../../lambdas/run/canonical-json.ts';
+import { sha256Hex } from '../../lambdas/run/canonical-json.ts';
 import { RunDraft } from '../../lambdas/run/run-draft.ts';
 import type { RunRow, RunStore } from '../../lambdas/run/run-store.ts';
 import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
@@ -18,7 +16,6 @@ import { SeededSigner } from '../fakes/seeded-signer.ts';
 import { accepted } from '../fakes/story.ts';
 import { LABEL } from '../worker/workflows.ts';
 import { Workshop } from '../worker/workshop.ts';
-import { sealedBundle } from './sealed-bundle.ts';
 
 let shop: Workshop;
 beforeEach(() => {
@@ -27,8 +24,7 @@ beforeEach(() => {
 });
 afterEach(() => vi.unstubAllGlobals());
 
-const DOCUMENT = 'evidence/acme/run_00000001/bundle.json';
-const ENVELOPE = 'evidence/acme/run_00000001/bundle.dsse.json';
+const OBJECT = /^evidence\/acme\/bundles\/2026-01-02\/[0-9a-f]{64}\.jsonl$/;
 
 function seal(message: StepMessage, runs: Partial<RunStore> = {}, store = shop.evidence) {
   const { signer, exports, texts, clock, log } = shop;
@@ -43,8 +39,9 @@ function seal(message: StepMessage, runs: Partial<RunStore> = {}, store = shop.e
 }
 
 /** The verdict of an auditor on the stored bundle. */
-async function verdict(store = shop.evidence) {
-  const [document, envelope] = [await store.get(DOCUMENT), await store.get(ENVELOPE)];
+function verdict(store = shop.evidence) {
+  const [document, envelope] = ['bundle.json', 'bundle.dsse.json'].map((file) => store.file('run_00000001', file));
+  if (!document || !envelope) throw new Error('there is no bundle');
   return verifyBundle({ document, envelope, keys: [trustedKey(shop.signer.publicKey)] });
 }
 
@@ -58,15 +55,6 @@ const tamperedRows = (change: (row: RunRow) => RunRow | undefined): Partial<RunS
   },
 });
 
-/** The document of this run as another sealer would write it. */
-async function otherDocument(message: StepMessage, change: (document: EvidenceDocument) => void): Promise<Buffer> {
-  const elsewhere = new MemoryEvidenceStore();
-  await seal(message, { completeSeal: async () => {} }, elsewhere);
-  const document: EvidenceDocument = JSON.parse(String(await elsewhere.get(DOCUMENT)));
-  change(document);
-  return Buffer.from(canonicalJson({ ...document, index: indexOf(document) }));
-}
-
 async function endedRun(): Promise<StepMessage> {
   const message = await shop.begin(LABEL);
   await shop.work(message);
@@ -77,15 +65,22 @@ describe('sealing', () => {
   it('writes document and envelope, records them, and completes the outbox entry', async () => {
     const message = await endedRun();
     await seal(message);
-    const document = await shop.evidence.get(DOCUMENT);
-    expect(await shop.runs.evidence('acme', message.runId)).toEqual({
-      documentKey: DOCUMENT,
-      envelopeKey: ENVELOPE,
+    const [document, envelope] = ['bundle.json', 'bundle.dsse.json'].map((file) =>
+      shop.evidence.file(message.runId, file),
+    ) as [Buffer, Buffer];
+    const record = await shop.runs.evidence('acme', message.runId);
+    expect(record).toEqual({
+      documentKey: expect.stringMatching(OBJECT),
+      envelopeKey: record?.documentKey,
+      within: { document: 0, envelope: document.length + 1, envelopeBytes: envelope.length },
       sha256: sha256Hex(document),
       sizeBytes: document.length,
       sealedAt: '2026-01-02T03:04:05.000Z',
     });
-    expect(await verdict()).toMatchObject({ verdict: 'valid', summary: { sha256: sha256Hex(document), receipts: 1 } });
+    const places = record && [documentPlace(record), envelopePlace(record)];
+    const parts = await Promise.all(places?.map((place) => shop.evidence.get(...place)) ?? []);
+    expect(parts.map(String)).toEqual([String(document), String(envelope)]);
+    expect(verdict()).toMatchObject({ verdict: 'valid', summary: { sha256: sha256Hex(document), receipts: 1 } });
     const far = '2999-01-01T00:00:00.000Z';
     expect(await everythingDue(shop.runs, far)).toEqual([]);
   });
@@ -106,15 +101,14 @@ describe('sealing', () => {
     expect(shop.evidence.keys()).toEqual([]);
   });
 
-  it('a second time creates the identical document, and the first record remains', async () => {
+  it('a second time creates the identical object, and the first record remains', async () => {
     const message = await endedRun();
     await seal(message);
-    const [document, envelope] = [await shop.evidence.get(DOCUMENT), await shop.evidence.get(ENVELOPE)];
     const record = await shop.runs.evidence('acme', message.runId);
+    const [key = ''] = shop.evidence.keys();
     shop.clock.advance(3_600_000);
     await seal(message);
-    expect((await shop.evidence.get(DOCUMENT)).equals(document)).toBe(true);
-    expect((await shop.evidence.get(ENVELOPE)).equals(envelope)).toBe(true);
+    expect(shop.evidence.keys()).toEqual([key]);
     expect(await shop.runs.evidence('acme', message.runId)).toEqual(record);
     const elsewhere = new MemoryEvidenceStore();
     await seal(
@@ -122,55 +116,23 @@ describe('sealing', () => {
       tamperedRows((row) => (row.kind === 'evidence' ? undefined : row)),
       elsewhere,
     );
-    expect((await elsewhere.get(DOCUMENT)).equals(document)).toBe(true);
-    expect((await elsewhere.get(ENVELOPE)).equals(envelope)).toBe(true);
+    expect(elsewhere.keys()).toEqual([key]);
+    expect((await elsewhere.get(key)).equals(await shop.evidence.get(key))).toBe(true);
   });
 
-  it('signs and records the document of the same run that an earlier version has written', async () => {
+  it.each<[string, (content: Buffer) => Buffer]>([
+    ['nothing that can be read', () => Buffer.from('{}')],
+    ['the same with another signature', (content) => Buffer.from(content.toString().replace(/"sig":"./, '"sig":"-'))],
+    ['a space more', (content) => Buffer.from(`${content} `)],
+  ])('records nothing if somebody has stored %s', async (_what, planted) => {
     const message = await endedRun();
-    const there = await otherDocument(message, ({ versions }) => Object.assign(versions, { runtime: '0.0.1' }));
-    await shop.evidence.putOnce(DOCUMENT, there, 'application/json');
-    await seal(message);
-    const sha256 = sha256Hex(there);
-    expect(await shop.runs.evidence('acme', message.runId)).toMatchObject({ sha256, sizeBytes: there.length });
-    expect(await verdict()).toMatchObject({ verdict: 'valid', summary: { sha256 } });
-  });
-
-  it.each<[string, (message: StepMessage) => Promise<Buffer>]>([
-    ['nothing that can be read', async () => Buffer.from('{}')],
-    ['no JSON', async () => Buffer.from('evidence')],
-    ['the evidence of another run', async () => (await sealedBundle({ runId: 'run_00000002' })).document],
-    ['the evidence of another tenant', async () => (await sealedBundle({ tenant: 'globex' })).document],
-    ['an invented run of that name', async () => (await sealedBundle()).document],
-    ['fewer commits', (message) => otherDocument(message, ({ commits }) => commits.pop())],
-    [
-      'a step that ended otherwise',
-      (message) => otherDocument(message, ({ steps }) => Object.assign(steps[0] ?? {}, { status: 'failed' })),
-    ],
-    ['a space more', async (message) => Buffer.from(`${await otherDocument(message, () => {})} `)],
-  ])('signs nothing if somebody has stored %s', async (_what, planted) => {
-    const message = await endedRun();
-    const there = await planted(message);
-    await shop.evidence.putOnce(DOCUMENT, there, 'application/json');
+    const elsewhere = new MemoryEvidenceStore();
+    await seal(message, { completeSeal: async () => {} }, elsewhere);
+    const [key = ''] = elsewhere.keys();
+    await shop.evidence.putOnce(key, planted(await elsewhere.get(key)), 'application/x-ndjson');
     await expect(seal(message)).rejects.toMatchObject({
       code: 'CHAIN_BROKEN',
-      message: expect.stringContaining(`${DOCUMENT} is not the evidence of that run`),
-    });
-    expect(shop.evidence.keys()).toEqual([DOCUMENT]);
-    expect((await shop.now(message)).sealed).toBe(false);
-  });
-
-  it.each<[string, (document: Buffer) => Promise<Buffer> | Buffer]>([
-    ['nothing', () => Buffer.from('{}')],
-    ['a signature by another key', (document) => signClaim(bundleClaim(document), new SeededSigner('forger'))],
-    ['a signature of another document', async () => (await sealedBundle({}, shop.signer)).envelope],
-  ])('does not accept an envelope with %s', async (_what, planted) => {
-    const message = await endedRun();
-    const envelope = await planted(await otherDocument(message, () => {}));
-    await shop.evidence.putOnce(ENVELOPE, envelope, 'application/json');
-    await expect(seal(message)).rejects.toMatchObject({
-      code: 'CHAIN_BROKEN',
-      message: expect.stringContaining(`${ENVELOPE} is not a signature of this stage`),
+      message: expect.stringContaining(`${key} is not what was sealed`),
     });
     expect((await shop.now(message)).sealed).toBe(false);
   });
@@ -200,19 +162,19 @@ describe('sealing', () => {
       shop.disturb((_name, run) => run());
       if (!died) break;
       await seal(message);
-      expect(shop.evidence.keys()).toEqual([DOCUMENT, ENVELOPE]);
-      expect(await verdict()).toMatchObject({ verdict: 'valid' });
+      expect(shop.evidence.keys()).toEqual([expect.stringMatching(OBJECT)]);
+      expect(verdict()).toMatchObject({ verdict: 'valid' });
       expect((await shop.now(message)).sealed).toBe(true);
     }
-    const calls = ['everyRow', 'receipts', 'evidence.putOnce', 'evidence.putOnce', 'completeSeal'];
+    const calls = ['everyRow', 'receipts', 'evidence.putOnce', 'completeSeal'];
     expect(deaths).toEqual(calls.flatMap((call) => [`before ${call}`, `after ${call}`]));
   });
 
   it('twice at the same time writes one bundle', async () => {
     const message = await endedRun();
     await Promise.all([seal(message), seal(message), seal(message)]);
-    expect(shop.evidence.keys()).toEqual([DOCUMENT, ENVELOPE]);
-    expect(await verdict()).toMatchObject({ verdict: 'valid' });
+    expect(shop.evidence.keys()).toEqual([expect.stringMatching(OBJECT)]);
+    expect(verdict()).toMatchObject({ verdict: 'valid' });
   });
 
   it.each<[string, (row: RunRow) => RunRow | undefined]>([
@@ -246,12 +208,12 @@ describe('sealing', () => {
   it('with another key later leaves the first envelope in place', async () => {
     const message = await endedRun();
     await seal(message);
-    const envelope = await shop.evidence.get(ENVELOPE);
+    const envelope = shop.evidence.file(message.runId, 'bundle.dsse.json');
     const { clock, log, runs, exports, texts, evidence: store } = shop;
     const signer = new SeededSigner('rotated', [shop.signer.publicKey]);
     const sealer = { runs, store, exports, texts, signer, clock, log };
     await sealRun(sealer, { entryId: `acme.${message.runId}.seal_evidence`, ...message });
-    expect((await shop.evidence.get(ENVELOPE)).equals(envelope)).toBe(true);
+    expect(shop.evidence.file(message.runId, 'bundle.dsse.json').equals(envelope)).toBe(true);
   });
 });
 
@@ -262,7 +224,7 @@ it('the largest run, 1,000 steps of 60 KB each, is sealed and exported within th
   const script = join(import.meta.dirname, 'seal-largest-run.ts');
   const { stdout } = await promisify(execFile)(process.execPath, [`--max-old-space-size=${HEAP_MAX_MIB}`, script]);
   const { sizes, peakMib } = JSON.parse(stdout);
-  expect(sizes['bundle.json']).toBeGreaterThan(500_000);
+  expect(sizes['bundles.jsonl']).toBeGreaterThan(500_000);
   expect(sizes['completion.json']).toBeGreaterThan(1_000 * 60 * 1024);
   expect(sizes.spans).toBeGreaterThan(1_000);
   expect(peakMib).toBeLessThan(MEMORY_MAX_MIB);
@@ -297,10 +259,10 @@ describe('a run of 1,000 commits', () => {
     await seal({ tenant: 'acme', runId: 'run_00000001' });
     const after = process.memoryUsage();
     const growth = after.heapUsed - before.heapUsed + after.external - before.external;
-    const document = await shop.evidence.get(DOCUMENT);
+    const document = shop.evidence.file('run_00000001', 'bundle.json');
     expect(JSON.parse(document.toString()).commits).toHaveLength(COMMITS);
     expect(document.length).toBeGreaterThan(1024 * 1024);
     expect(growth).toBeLessThan(HEAP_GROWTH_MAX_BYTES);
-    expect(await verdict()).toMatchObject({ verdict: 'valid', summary: { commits: COMMITS } });
+    expect(verdict()).toMatchObject({ verdict: 'valid', summary: { commits: COMMITS } });
   });
 });

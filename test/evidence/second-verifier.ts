@@ -14,6 +14,7 @@ const STATEMENT_TYPE = 'https://in-toto.io/Statement/v1';
 const PAYLOAD_TYPE = 'application/vnd.in-toto+json';
 const BUNDLE_TYPE = 'https://countersign.dev/evidence/v1';
 const ADDENDUM_TYPE = 'https://countersign.dev/evidence-addendum/v1';
+const BATCH_TYPE = 'https://countersign.dev/evidence-batch/v1';
 const LOG_TYPE = 'https://countersign.dev/evidence-log/v1';
 
 export const sha256 = (data: string | Buffer) => createHash('sha256').update(data).digest('hex');
@@ -123,7 +124,8 @@ function isEnvelope(envelope: string, predicateType: string, predicate: string):
   const isStrict = (text: Json) => Buffer.from(String(text), 'base64').toString('base64') === text;
   return (
     canonical(read) === envelope &&
-    namesOf(read) === 'payload,payloadType,signatures' &&
+    ['payload,payloadType,signatures', 'batch,payload,payloadType,signatures'].includes(namesOf(read)) &&
+    isInBatch(envelope) &&
     at(read, 'payloadType') === PAYLOAD_TYPE &&
     listAt(read, 'signatures').length === 1 &&
     namesOf(signature) === 'keyid,sig' &&
@@ -141,8 +143,57 @@ function isEnvelope(envelope: string, predicateType: string, predicate: string):
   );
 }
 
+/** "Batches": an envelope without `batch` is not in one. */
+function isInBatch(envelope: string): boolean {
+  const batch = at(JSON.parse(envelope), 'batch');
+  if (batch === null) return !envelope.includes('"batch":');
+  const text = batchPayloadIn(envelope).toString();
+  const statement = JSON.parse(text) as Json;
+  const [subject] = listAt(statement, 'subject');
+  const [index, size, path] = [at(batch, 'index'), at(at(statement, 'predicate'), 'size'), listAt(batch, 'path')];
+  const own = createHash('sha256')
+    .update(Buffer.from([0]))
+    .update(payloadIn(envelope))
+    .digest();
+  return (
+    namesOf(batch) === 'index,path,payload' &&
+    Buffer.from(text).toString('base64') === at(batch, 'payload') &&
+    canonical(statement) === text &&
+    namesOf(statement) === '_type,predicate,predicateType,subject' &&
+    at(statement, '_type') === STATEMENT_TYPE &&
+    at(statement, 'predicateType') === BATCH_TYPE &&
+    namesOf(at(statement, 'predicate')) === 'keyId,size' &&
+    at(at(statement, 'predicate'), 'keyId') === at(signatureIn(envelope), 'keyid') &&
+    listAt(statement, 'subject').length === 1 &&
+    namesOf(subject) === 'digest,name' &&
+    at(subject, 'name') === 'batch' &&
+    namesOf(at(subject, 'digest')) === 'sha256' &&
+    [index, size].every(Number.isSafeInteger) &&
+    Number(index) >= 0 &&
+    Number(index) < Number(size) &&
+    Number(size) >= 2 &&
+    path.every((sibling) => /^[0-9a-f]{64}$/.test(String(sibling))) &&
+    rootFrom(own, Number(index), Number(size), path.map(String)) === at(at(subject, 'digest'), 'sha256')
+  );
+}
+
+/** The root of a tree of `size` leaves: the last sibling of the path is the other half of the whole tree. */
+function rootFrom(leaf: Buffer, index: number, size: number, path: readonly string[]): string | undefined {
+  if (size === 1) return path.length === 0 ? leaf.toString('hex') : undefined;
+  let left = 1;
+  while (left * 2 < size) left *= 2;
+  const [inner, sibling] = [path.slice(0, -1), path.at(-1)];
+  const isLeft = index < left;
+  const own = isLeft ? rootFrom(leaf, index, left, inner) : rootFrom(leaf, index - left, size - left, inner);
+  if (own === undefined || sibling === undefined) return undefined;
+  return sha256(Buffer.from(`01${isLeft ? `${own}${sibling}` : `${sibling}${own}`}`, 'hex'));
+}
+
+const batchPayloadIn = (envelope: string) =>
+  Buffer.from(String(at(at(JSON.parse(envelope), 'batch'), 'payload')), 'base64');
+
 function isSigned(envelope: string, key: KeyObject): boolean {
-  const payload = payloadIn(envelope);
+  const payload = at(JSON.parse(envelope), 'batch') === null ? payloadIn(envelope) : batchPayloadIn(envelope);
   const signed = Buffer.concat([Buffer.from(`DSSEv1 28 ${PAYLOAD_TYPE} ${payload.length} `), payload]);
   const digest = key.asymmetricKeyType === 'ed25519' ? null : 'sha256';
   return verify(digest, signed, key, Buffer.from(String(at(signatureIn(envelope), 'sig')), 'base64'));

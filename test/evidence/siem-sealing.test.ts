@@ -3,11 +3,11 @@ import { sealRun } from '../../lambdas/evidence/bundle/seal-run.ts';
 import { exportSealedRun } from '../../lambdas/evidence/export/export-run.ts';
 import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
 import { everythingDue } from '../fakes/everything-due.ts';
+import type { MemoryEvidenceStore } from '../fakes/memory-evidence-store.ts';
 import { LABEL } from '../worker/workflows.ts';
 import { Workshop } from '../worker/workshop.ts';
 
 const FAR = '2999-01-01T00:00:00.000Z';
-const SIEM = 'siem/acme/2026/01/02/run_00000001.jsonl';
 
 let shop: Workshop;
 let message: StepMessage;
@@ -31,7 +31,8 @@ const outboxEntries = async () => {
   const due = await everythingDue(shop.runs, FAR);
   return shop.runs.outboxEntries(due.flatMap((item) => (item.kind === 'outbox' ? [item.entryId] : [])));
 };
-const exported = async () => (await shop.exports.store.get(SIEM)).toString().trim().split('\n');
+const siemObject = () => (shop.exports.store as MemoryEvidenceStore).keys()[0] ?? '';
+const exported = async () => (await shop.exports.store.get(siemObject())).toString().trim().split('\n');
 
 it('a sealed run is exported, and its entry is in the log of the day on which it was sealed', async () => {
   shop.clock.advance(24 * 60 * 60 * 1000);
@@ -39,6 +40,7 @@ it('a sealed run is exported, and its entry is in the log of the day on which it
   const { run, commits } = await shop.now(message);
   const record = await shop.runs.evidence('acme', message.runId);
   expect(await exported()).toHaveLength(commits.length);
+  expect(siemObject()).toMatch(/^siem\/acme\/2026\/01\/02\/[0-9a-f]{32}\.jsonl$/);
   expect(shop.runs.inside.logged('acme', '2026-01-02')).toEqual([]);
   expect(shop.runs.inside.logged('acme', '2026-01-03')).toEqual([
     {

@@ -225,12 +225,16 @@ describe.each(STAGES)('in stage %s', (stage) => {
     });
   });
 
-  it('an invocation seals one run, because the largest needs most of the memory', () => {
+  it('an invocation seals up to ten runs that ended within the window of the stage', () => {
     const seal = stack
       .ofType('AWS::Lambda::Function')
       .find(({ logicalId }) => logicalId.startsWith('EvidenceVaultSeal'));
     const mappings = properties('AWS::Lambda::EventSourceMapping').filter(isOfQueue);
-    expect(mappings.filter(({ FunctionName }) => FunctionName === seal?.ref)).toMatchObject([{ BatchSize: 1 }]);
+    expect(mappings.filter(({ FunctionName }) => FunctionName === seal?.ref)).toMatchObject([{ BatchSize: 10 }]);
+    const [{ MaximumBatchingWindowInSeconds: window = 0 } = {}] = mappings.filter(
+      ({ FunctionName }) => FunctionName === seal?.ref,
+    );
+    expect(window).toBe(stage === 'local' ? 0 : 20);
   });
 
   it('no bucket is public or accepts requests without TLS', () => {

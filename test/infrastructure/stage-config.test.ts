@@ -37,6 +37,7 @@ it('a stage has its name and the default of each missing setting', () => {
     alarmUrls: [],
     runbookUrl: 'RUNBOOK.md',
     sealConcurrency: 10,
+    sealWindowSeconds: 20,
     models: [],
     exports: ['siem', 'artifacts'],
     exportRetentionDays: 365,

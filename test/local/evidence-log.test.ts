@@ -39,9 +39,21 @@ async function keysIn(Bucket: string): Promise<string[]> {
   return Contents.map(({ Key = '' }) => Key);
 }
 
-async function stored(Bucket: string, Key: string): Promise<Buffer> {
-  const { Body } = await s3.send(new GetObjectCommand({ Bucket, Key }));
+async function stored(Bucket: string, Key: string, Range?: string): Promise<Buffer> {
+  const { Body } = await s3.send(new GetObjectCommand({ Bucket, Key, Range }));
   return Buffer.from((await Body?.transformToByteArray()) ?? []);
+}
+
+type Artifact = NonNullable<NonNullable<ShownRun['evidence']>['artifacts']>[number];
+
+/** What a run refers to. */
+const referred = ({ key, offset = 0, sizeBytes }: Artifact) =>
+  stored(exportBucket, key, `bytes=${offset}-${offset + sizeBytes - 1}`);
+
+async function artifact(name: Artifact['name']): Promise<Buffer> {
+  const found = (await host.run(run.runId)).evidence?.artifacts?.find((each) => each.name === name);
+  if (!found) throw new Error(`the run has no ${name}`);
+  return referred(found);
 }
 
 const published = () => host.request<{ keys: PublishedKey[] }>('GET', '/.well-known/countersign-keys.json');
@@ -62,7 +74,7 @@ it('the keys are public at the URL in the stack outputs', async () => {
 it('a finished run is exported for the SIEM, a line for each commit, without texts of people', async () => {
   const [siem = ''] = (await keysIn(exportBucket)).filter((key) => key.startsWith('siem/'));
   const endedOn = run.commits.at(-1)?.at.slice(0, 10) ?? '';
-  expect(siem).toBe(`siem/acme/${endedOn.replaceAll('-', '/')}/${run.runId}.jsonl`);
+  expect(siem).toMatch(new RegExp(`^siem/acme/${endedOn.replaceAll('-', '/')}/[0-9a-f]{32}\\.jsonl$`));
   const text = (await stored(exportBucket, siem)).toString();
   const lines = text
     .trimEnd()
@@ -73,11 +85,11 @@ it('a finished run is exported for the SIEM, a line for each commit, without tex
 });
 
 it('its artifacts contain the content of the hashes in the evidence', async () => {
-  const enrichment = await stored(exportBucket, `artifacts/acme/${run.runId}/enrichment.json`);
+  const enrichment = await artifact('enrichment');
   const events = run.commits.flatMap((commit) => commit.events);
   const enriched = events.find((event) => event.type === 'run.enriched');
   expect(sha256Hex(enrichment)).toBe(enriched?.enrichmentHash);
-  const completion = JSON.parse((await stored(exportBucket, `artifacts/acme/${run.runId}/completion.json`)).toString());
+  const completion = JSON.parse((await artifact('completion')).toString());
   expect(completion).toMatchObject({ status: 'succeeded', runId: run.runId });
   const hashes = events.flatMap((event) => (event.type === 'step.succeeded' ? [event.outputHash] : []));
   const outputs = completion.steps.map(({ output }: { output: unknown }) => sha256Hex(canonicalJson(output)));
@@ -87,8 +99,9 @@ it('its artifacts contain the content of the hashes in the evidence', async () =
 it('6.10 the run refers to its artifacts with the digests of what is stored, and the API returns them', async () => {
   const { artifacts = [] } = (await host.run(run.runId)).evidence ?? {};
   expect(artifacts.map(({ name }) => name)).toEqual(['enrichment', 'completion', 'values']);
-  for (const { name, key, sha256 } of artifacts) {
-    expect(sha256Hex(await stored(exportBucket, key))).toBe(sha256);
+  for (const reference of artifacts) {
+    const { name, sha256 } = reference;
+    expect(sha256Hex(await referred(reference))).toBe(sha256);
     const { text } = await host.request('GET', `/api/v1/runs/${run.runId}/evidence/${name}.json`, {
       headers: { 'x-api-key': ACME_KEY },
     });
@@ -96,26 +109,26 @@ it('6.10 the run refers to its artifacts with the digests of what is stored, and
   }
 });
 
-it('6.10 an artifact that cannot be stored delays neither the others nor the evidence, and its reference follows', async () => {
+it('6.10 artifacts that cannot be stored delay neither SIEM lines nor the evidence, and their references follow', async () => {
   const put = { function: 'EvidenceVaultSeal', service: 's3', operation: 'PutObject' };
-  await host.fault({ ...put, resource: 'enrichment.json', times: 'always', kind: 'error' });
+  await host.fault({ ...put, resource: 'artifacts.jsonl', times: 'always', kind: 'error' });
   const runId = await host.openIssue(77);
   const sealed = await host.waitForRun(runId);
   const names = (shown: ShownRun) => shown.evidence?.artifacts?.map(({ name }) => name);
-  expect(names(sealed)).toEqual(['completion', 'values']);
-  expect(await keysIn(exportBucket)).not.toContain(`artifacts/acme/${runId}/enrichment.json`);
+  expect(names(sealed)).toBeUndefined();
+  expect(await keysIn(exportBucket)).not.toContain(`artifacts/acme/${runId}/artifacts.jsonl`);
   await host.clearFaults();
   await host.letTimePassUntil([runId], (shown) => names(shown)?.includes('enrichment') ?? false);
   const { artifacts = [], sha256 } = (await host.run(runId)).evidence ?? {};
   expect(artifacts.map(({ name }) => name)).toEqual(['enrichment', 'completion', 'values']);
-  expect(sha256Hex(await stored(exportBucket, artifacts[0]?.key ?? ''))).toBe(artifacts[0]?.sha256);
+  for (const each of artifacts) expect(sha256Hex(await referred(each))).toBe(each.sha256);
   // The bundle is the same.
   expect(sha256).toBe(sealed.evidence?.sha256);
   sealedRuns.push(runId);
 });
 
 it('its values are encrypted under a key of their own, and open the digests of the bundle', async () => {
-  const Key = `artifacts/acme/${run.runId}/values.json`;
+  const Key = `artifacts/acme/${run.runId}/artifacts.jsonl`;
   const { ServerSideEncryption, SSEKMSKeyId } = await s3.send(new GetObjectCommand({ Bucket: exportBucket, Key }));
   const valuesKey = host.only('AWS::KMS::Key', 'EvidenceVaultExportsValuesKey').arn;
   expect([ServerSideEncryption, SSEKMSKeyId]).toEqual(['aws:kms', valuesKey]);
@@ -155,12 +168,12 @@ it('its values are encrypted under a key of their own, and open the digests of t
 });
 
 it('failed exports do not delay evidence, and are repeated', async () => {
-  // Document and envelope are the first two that a sealer puts.
+  // The bundle is the first object that a sealer puts.
   await host.fault({
     function: 'EvidenceVaultSeal',
     service: 's3',
     operation: 'PutObject',
-    nth: 3,
+    nth: 2,
     times: 'always',
     kind: 'error',
   });
@@ -174,7 +187,7 @@ it('failed exports do not delay evidence, and are repeated', async () => {
   await host.advance(31_000);
   await host.sweep();
   await host.idle();
-  expect(await isExported()).toBe(4);
+  expect(await isExported()).toBe(2);
   expect((await host.run(sealed.runId)).evidence).toMatchObject(sealed.evidence ?? {});
 });
 
@@ -218,7 +231,7 @@ it('the bundles of each day are logged and signed, and an audit of the bucket fi
     });
     expect(accepted.toSorted()).toEqual(sealedRuns.toSorted());
 
-    rmSync(join(copy.path, 'evidence', 'acme', run.runId), { recursive: true });
+    rmSync(join(copy.path, run.evidence?.documentKey ?? ''));
     const cut = await audit();
     expect(cut.exitCode).toBe(1);
     expect(cut.lines[0]).toMatch(`${run.runId}  is deleted: entry 1 of `);

@@ -570,7 +570,18 @@ async function lostReplies(): Promise<void> {
   const write = { service: 'dynamodb', operation: 'TransactWriteItems' };
   await host.fault({ ...write, function: 'WorkerStep', kind: 'lost_reply', times: 3 });
   await host.fault({ ...write, function: 'EvidenceVaultSeal', kind: 'crash_before' });
-  await host.letTimePassUntil([await host.openIssue(5)], isSealed);
+  const runId = await host.openIssue(5);
+  await host.letTimePassUntil([runId], isSealed);
+  await host.clearFaults();
+  await host.fault({ ...write, function: 'EvidenceVaultSeal', kind: 'crash_before' });
+  expect((await host.command(`/runs/${runId}/assign`, {})).status).toBeLessThan(300);
+  for (let addenda = 0; addenda === 0; ) {
+    await host.idle();
+    await host.advance(10 * 60_000);
+    await host.sweep();
+    await host.idle();
+    addenda = (await host.api<{ addenda: unknown[] }>(`/runs/${runId}/evidence`)).body.addenda.length;
+  }
   await host.clearFaults();
 }
 

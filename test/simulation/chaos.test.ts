@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { documentPlace, envelopePlace } from '../../lambdas/evidence/bundle/bundle-object.ts';
 import { trustedKey } from '../../lambdas/evidence/verify/trusted-keys.ts';
 import { verifyBundle } from '../../lambdas/evidence/verify/verify-bundle.ts';
 import { SeededSigner } from '../fakes/seeded-signer.ts';
@@ -40,8 +41,10 @@ const keys = [trustedKey(new SeededSigner().publicKey)];
 
 function expectValidEvidence({ store, evidence }: Simulation, where: string): void {
   for (const { tenant, runId } of store.inside.runs()) {
-    const { documentKey, envelopeKey } = store.inside.evidence(tenant, runId) ?? {};
-    const [document, envelope] = [documentKey, envelopeKey].map((key) => evidence.peek(key ?? ''));
+    const record = store.inside.evidence(tenant, runId);
+    const [document, envelope] = record
+      ? [evidence.peek(...documentPlace(record)), evidence.peek(...envelopePlace(record))]
+      : [];
     const addenda = store.inside.addenda(tenant, runId).map((each) => ({
       name: each.documentKey,
       document: evidence.peek(each.documentKey) ?? Buffer.from(''),

@@ -13,7 +13,7 @@ import { ApprovalClosed, type Waiting, waitForDecision } from '../../lambdas/app
 import type { HttpEvent } from '../../lambdas/entry/http.ts';
 import { isoNow } from '../../lambdas/entry/ports.ts';
 import { sealAddendum } from '../../lambdas/evidence/addendum/seal-addendum.ts';
-import { sealRun } from '../../lambdas/evidence/bundle/seal-run.ts';
+import { sealRuns } from '../../lambdas/evidence/bundle/seal-run.ts';
 import { acceptDelivery } from '../../lambdas/intake/accept-delivery.ts';
 import type { Delivery } from '../../lambdas/intake/delivery.ts';
 import { publishedVersion } from '../../lambdas/intake/start-automation.ts';
@@ -52,6 +52,7 @@ import { type Ending, Invocation } from './invocation.ts';
 import type { Observer } from './observer.ts';
 import { portsFor, SESSION_SECRET, type SharedServices } from './ports.ts';
 import { REQUESTER, type Repeat } from './run-requesters.ts';
+import type { ReceivedSeal } from './seal-batches.ts';
 import type { SeededRandom } from './seeded-random.ts';
 import type { SessionReply } from './session-process.ts';
 
@@ -171,13 +172,31 @@ export class Functions {
     });
   }
 
-  seal(message: SealMessage, ended: (ending: Ending) => void): void {
-    const { seq, isOutput, entryId } = message;
-    this.#invoke('sealer', message, ended, (ports) => {
-      if (isOutput) return ports.runs.completeOutboxEntry(entryId);
+  /** Seals the runs of a batch together, and does the rest one by one. Only what failed is delivered again. */
+  seal(batch: readonly ReceivedSeal[]): void {
+    const [{ message: about }] = batch as [ReceivedSeal];
+    const failed = new Set<SealMessage>();
+    const ended = (ending: Ending) => {
+      for (const { message, ended } of batch) ended(ending === 'returned' && failed.has(message) ? 'threw' : ending);
+    };
+    this.#invoke('sealer', about, ended, async (ports, by) => {
       // Texts change nothing of a run, so no fault of storing them is simulated.
       const sealer = { ...ports, texts: { keepTextsOf: async () => {} } };
-      return seq === undefined ? sealRun(sealer, message) : sealAddendum(sealer, { ...message, seq });
+      const note = (message: SealMessage, result: PromiseSettledResult<unknown> | undefined) => {
+        if (result?.status !== 'rejected') return;
+        failed.add(message);
+        if (!by.isKilled) this.#observer.failed(by, result.reason);
+      };
+      const messages = batch.map(({ message }) => message);
+      const runs = messages.filter(({ seq, isOutput }) => seq === undefined && !isOutput);
+      if (runs.length > 1) this.#observer.situations.record('several runs are sealed together');
+      for (const [index, result] of (await sealRuns(sealer, runs)).entries()) note(runs[index] as SealMessage, result);
+      for (const message of messages.filter((each) => !runs.includes(each))) {
+        const { seq, entryId } = message;
+        const alone =
+          seq === undefined ? ports.runs.completeOutboxEntry(entryId) : sealAddendum(sealer, { ...message, seq });
+        note(message, (await Promise.allSettled([alone]))[0]);
+      }
     });
   }
 

@@ -2,6 +2,7 @@ import type { Decided, Deciding } from '../../lambdas/approval/decide.ts';
 import { OutcomeUnknown, TargetRefused } from '../../lambdas/connectors/target-errors.ts';
 import { Problem } from '../../lambdas/entry/http.ts';
 import type { Clock } from '../../lambdas/entry/ports.ts';
+import { bundlesIn, isBundleObject } from '../../lambdas/evidence/bundle/bundle-object.ts';
 import { type Approval, isOpen } from '../../lambdas/run/approval.ts';
 import type { TenantSettings } from '../../lambdas/run/caps.ts';
 import type { RunChange } from '../../lambdas/run/commit.ts';
@@ -213,11 +214,20 @@ export class Observer {
   }
 
   sealing(key: string, document: Buffer): void {
-    const [, tenant = '', runId = '', file] = key.split('/');
+    const [, tenant = '', addendumOf = ''] = key.split('/');
+    if (isBundleObject(key)) for (const bundle of bundlesIn(document)) this.#sealingBundle(tenant, bundle.document);
+    else this.#assertEnded(tenant, addendumOf);
+  }
+
+  #assertEnded(tenant: string, runId: string): void {
     const run = this.#store.inside.run(tenant, runId);
     if (!run || !TERMINAL.has(run.status)) this.#report('evidence is never sealed early', `${runId}, ${run?.status}`);
-    if (file !== 'bundle.json') return;
-    const { head, commits } = JSON.parse(document.toString());
+  }
+
+  #sealingBundle(tenant: string, document: Buffer): void {
+    const { run, head, commits } = JSON.parse(document.toString());
+    const { runId } = run;
+    this.#assertEnded(tenant, runId);
     const last = this.#store.inside.commit(tenant, runId, head.count);
     const ends = last?.events.some((event) => event.type === 'run.status_changed' && TERMINAL.has(event.to));
     if (head.hash !== last?.hash || commits.length !== head.count || !ends) this.#report('evidence is complete', runId);

@@ -565,7 +565,11 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         replace:
           "  draft.enqueue(newOutboxEntry({ kind: 'seal_evidence', tenant: draft.run.tenant, runId: draft.run.runId }, draft.at));\n  const dueAt = nextDueAt(draft, workLeft);",
       },
-      { file: 'lambdas/evidence/bundle/seal-run.ts', find: 'if (!isTerminal(run)) throw', replace: 'if (!run) throw' },
+      {
+        file: 'lambdas/evidence/bundle/draft-bundle.ts',
+        find: 'if (!isTerminal(run)) throw',
+        replace: 'if (!run) throw',
+      },
     ],
     // The sealer refuses a run that has not ended, because its verifier would.
     violates: ['evidence is never sealed early', ENGINE_FAILED],

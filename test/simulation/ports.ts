@@ -337,7 +337,7 @@ export function portsFor(shared: SharedServices, by: Invocation) {
       observer.sealing(key, content);
       return shared.evidence.putOnce(key, content, contentType);
     }),
-    get: call('evidence', 'evidence.get', (key: string) => shared.evidence.get(key)),
+    get: call('evidence', 'evidence.get', (...args: Parameters<EvidenceStore['get']>) => shared.evidence.get(...args)),
   };
   const signer: Signer = {
     keyId: shared.signer.keyId,

@@ -30,6 +30,7 @@ import type { SharedServices } from './ports.ts';
 import { NOTICES_CHANNEL, type Published, publishDefinitions } from './publish-definitions.ts';
 import { PLANNED_INCIDENT, RunRequesters } from './run-requesters.ts';
 import type { Scenario } from './scenario.ts';
+import { SealBatches } from './seal-batches.ts';
 import { SeededRandom } from './seeded-random.ts';
 import { Senders } from './senders.ts';
 import { type AgentBehavior, SimulatedAgents } from './simulated-agents.ts';
@@ -48,6 +49,9 @@ const EVENTS_MAX = 25_000;
 /** Paused runs are resumed or canceled this often before all are canceled. */
 const FINAL_ROUNDS = 3;
 const SIGNER = new SeededSigner();
+
+/** As many messages as the sealing function gets at once. */
+const SEAL_BATCH = 10;
 
 export interface Violation {
   invariant: string;
@@ -154,8 +158,9 @@ export class Simulation {
       if (this.#outageEndsMs() === 0) this.#functions.processRun(message, ended);
       else this.time.after(1, () => ended('killed'));
     });
-    const seals = new SimulatedQueue<SealMessage>(this.time, this.#random, 2, (message, ended) =>
-      this.#functions.seal(message, ended),
+    const sealBatches = new SealBatches(this.time, (batch) => this.#functions.seal(batch));
+    const seals = new SimulatedQueue<SealMessage>(this.time, this.#random, SEAL_BATCH, (message, ended) =>
+      sealBatches.receive({ message, ended }),
     );
     const decisions = new SimulatedQueue<ApprovalFollow>(this.time, this.#random, 2, (message, ended) =>
       this.#functions.publishDecision(message, ended),

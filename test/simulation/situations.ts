@@ -26,6 +26,7 @@ export const SITUATIONS = [
   'an old run ends after a new version was published',
   'an index read is stale',
   'evidence is sealed a second time',
+  'several runs are sealed together',
   'the sweeper sends an outbox entry again',
   'the sweeper sends a run again',
   'a slot of a schedule is fired again',

@@ -193,7 +193,7 @@ it('a trace changes neither what is approved and written nor the evidence', asyn
       traced: shop.outside.traceparents.filter(([name]) => name === 'PATCH servicenow'),
       hashes: { action: approval.actionHash, head: commits.at(-1)?.hash },
       writes: receipts.map(({ key, requestHash }) => ({ key, requestHash })),
-      bundle: (await shop.evidence.get(`evidence/acme/${run.runId}/bundle.json`)).toString(),
+      bundle: shop.evidence.file(run.runId, 'bundle.json').toString(),
     });
   }
   const [plain, joined] = results;

@@ -44,7 +44,7 @@ describe('a write to a target that a model has chosen', () => {
     expect(decisions.filter((event) => 'step' in event && event.step === 'post')).toEqual(
       [1, 2].map(() => expect.objectContaining({ derived: DERIVED })),
     );
-    const bundle = await shop.evidence.get(`evidence/acme/${run.runId}/bundle.json`);
+    const bundle = shop.evidence.file(run.runId, 'bundle.json');
     expect(bundle.toString()).toContain('"derived":[{"field":"channel","from":["classify"],"how":"chosen"}]');
   });
 

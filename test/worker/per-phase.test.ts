@@ -58,7 +58,7 @@ describe('one approval for a phase', () => {
     expect({ status: run.status, sealed }).toEqual({ status: 'succeeded', sealed: true });
     expect(receipts.map(({ grounds }) => grounds?.approvalId)).toEqual([1, 2, 3].map(() => approval.approvalId));
     expect(await approvalsOf(message)).toHaveLength(1);
-    const bundle = JSON.parse((await shop.evidence.get(`evidence/acme/${run.runId}/bundle.json`)).toString());
+    const bundle = JSON.parse(shop.evidence.file(run.runId, 'bundle.json').toString());
     expect(bundle.approvals[0].phase.writes.map(({ step }: { step: string }) => step)).toEqual(['label', 'close']);
     expect(bundle.steps.map(({ approvalId }: { approvalId: string }) => approvalId)).toEqual(
       [1, 2, 3].map(() => approval.approvalId),

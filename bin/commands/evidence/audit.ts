@@ -1,5 +1,7 @@
-import { readdirSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { tryParseJsonFile } from '../../../lambdas/entry/parse-json.ts';
+import { bundlesIn } from '../../../lambdas/evidence/bundle/bundle-object.ts';
 import { daysLater } from '../../../lambdas/evidence/daily-log/daily-log.ts';
 import { auditEvidence, type TenantAudit } from '../../../lambdas/evidence/verify/audit-evidence.ts';
 import type { TrustedKey } from '../../../lambdas/evidence/verify/trusted-keys.ts';
@@ -12,7 +14,7 @@ import { printable } from '../../terminal/terminal.ts';
 import type { Call } from '../command.ts';
 import { EXIT, type ExitCode, UsageError } from '../failure.ts';
 import { fileFailure } from '../read-file.ts';
-import { readAddenda, readKeys, readSigned, unreadable } from './bundle-file.ts';
+import { readAddenda, readKeys, readLimited, readSigned, unreadable } from './bundle-file.ts';
 
 /** The log of a day is written a little more than an hour after the day ends. */
 const LOG_DUE_AFTER_MS = 2 * 60 * 60 * 1000;
@@ -20,6 +22,8 @@ const LOG_DUE_AFTER_MS = 2 * 60 * 60 * 1000;
 const LOG_FILE = /(?:^|\/)log\/([^/]+)\/(\d{4}-\d\d-\d\d)\.json$/;
 const ACCEPTED_FILE = /(?:^|\/)log\/([^/]+)\/accepted\/(\d{4}-\d\d-\d\dT\d\d)\.json$/;
 const CHANGES_FILE = /(?:^|\/)log\/([^/]+)\/changes\/(\d{4}-\d\d-\d\d)\.json$/;
+/** Several bundles, as lines. Earlier releases wrote two files for each run. */
+const BUNDLES_FILE = /(?:^|\/)evidence\/([^/]+)\/bundles\/[^/]+\/([0-9a-f]{64})\.jsonl$/;
 const BUNDLE_FILE = /(?:^|\/)evidence\/([^/]+)\/([^/]+)\/bundle\.json$/;
 
 export function auditFolder(call: Call): ExitCode {
@@ -35,7 +39,7 @@ export function auditFolder(call: Call): ExitCode {
   }
   const from = dayGiven(call, 'from');
   const through = dayGiven(call, 'through') ?? lastDueDay(Date.now());
-  const audits = auditEvidence(logs, held(folder, files, BUNDLE_FILE), {
+  const audits = auditEvidence(logs, bundlesOf(folder, files), {
     keys,
     lists: [...held(folder, files, ACCEPTED_FILE)],
     tenants,
@@ -74,6 +78,32 @@ function* held(folder: string, files: readonly string[], pattern: RegExp): Itera
     };
   }
 }
+
+function* bundlesOf(folder: string, files: readonly string[]): Iterable<HeldFiles> {
+  yield* held(folder, files, BUNDLE_FILE);
+  for (const file of files) {
+    const [, tenant, hash] = BUNDLES_FILE.exec(file) ?? [];
+    if (!tenant || !hash) continue;
+    const { content, refused } = readLimited(join(folder, file), 'bundles');
+    if (refused !== undefined) yield { tenant, name: hash, document: content, envelope: undefined, refused };
+    for (const { document, envelope } of bundlesIn(content)) {
+      const name = runIdIn(document) ?? hash;
+      const beside = join(folder, file, '../../..', name);
+      const addenda = existsSync(beside) ? readAddenda(join(beside, 'bundle.json')) : [];
+      yield { tenant, name, document, envelope, addenda };
+    }
+  }
+}
+
+/** Names the finding; `checkBundle` compares it with the signature. */
+function runIdIn(document: Buffer): string | undefined {
+  const { run } = Object(tryParseJsonFile(document)) as { run?: { runId?: unknown } };
+  const { runId } = Object(run) as { runId?: unknown };
+  return typeof runId === 'string' && RUN_ID.test(runId) ? runId : undefined;
+}
+
+/** Anything else could name another folder. */
+const RUN_ID = /^[\w-]+$/;
 
 function checkBundle(held: HeldFiles, keys: readonly TrustedKey[]): string | undefined {
   const { tenant, name, document, envelope, addenda, refused } = held;

@@ -5,6 +5,8 @@ const Bytes = Uint8Array as unknown as new (source: number | ArrayLike<number>) 
 export class BrowserBuffer extends Bytes {
   static from(source: string | ArrayLike<number>, encoding?: unknown): BrowserBuffer {
     if (typeof source !== 'string') return new BrowserBuffer(source);
+    if (encoding === 'hex')
+      return new BrowserBuffer((source.match(/../g) ?? []).map((digits) => Number.parseInt(digits, 16)));
     return new BrowserBuffer(encoding === 'base64' ? fromBase64(source) : new TextEncoder().encode(source));
   }
 

@@ -5,6 +5,7 @@ import { FileBytes, runParams, Timestamp } from './schemas.ts';
 const Artifact = z.object({
   name: z.enum(['enrichment', 'completion', 'values']),
   key: z.string().meta({ description: 'Of the object in the bucket of exports' }),
+  offset: z.int().optional().meta({ description: 'Where it begins in this object; absent if it is the whole object' }),
   sha256: z.string(),
   sizeBytes: z.int(),
 });
@@ -13,8 +14,12 @@ const Artifact = z.object({
 export const EvidenceRecord = z.object({
   documentKey: z.string(),
   envelopeKey: z.string(),
+  within: z
+    .object({ document: z.int(), envelope: z.int(), envelopeBytes: z.int() })
+    .optional()
+    .meta({ description: 'Where both begin in an object with bundles of several runs, and the size of the envelope' }),
   sha256: z.string(),
-  sizeBytes: z.int(),
+  sizeBytes: z.int().meta({ description: 'Of the document' }),
   sealedAt: Timestamp,
   artifacts: z.array(Artifact).optional().meta({
     description: 'The stored artifacts with the values of the run; one that could not be stored follows later',

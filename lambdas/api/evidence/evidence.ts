@@ -1,4 +1,5 @@
 import { Problem } from '../../entry/http.ts';
+import { documentPlace, envelopePlace } from '../../evidence/bundle/bundle-object.ts';
 import { changeLogEnvelopeKey, changeLogKey } from '../../evidence/change-log/change-log.ts';
 import type { ChangeLogRows } from '../../evidence/change-log/close-change-days.ts';
 import type { EvidenceStore, FindingStore } from '../../evidence/evidence-store.ts';
@@ -43,9 +44,10 @@ export const handleEvidence = router<EvidencePorts, typeof routes>(routes, {
   getEvidenceAddendum: sendAddendum,
   async getEvidenceFile(ports, { caller, params: { id: runId, file }, headers }) {
     const record = await recordOf(ports, caller, runId);
-    if (file === 'bundle.json') return fileResponse(await ports.store.get(record.documentKey), headers.range);
-    if (file === 'bundle.dsse.json') return fileResponse(await ports.store.get(record.envelopeKey), headers.range);
-    return fileResponse(await artifactOf(ports, caller, runId, file), headers.range);
+    if (file === 'bundle.json') return fileResponse(await ports.store.get(...documentPlace(record)), headers.range);
+    if (file === 'bundle.dsse.json')
+      return fileResponse(await ports.store.get(...envelopePlace(record)), headers.range);
+    return fileResponse(await artifactOf(ports, caller, record, { runId, file }), headers.range);
   },
   async getText(ports, { caller, params: { hash }, headers }) {
     const text = isTextHash(hash) ? await ports.store.find(textKey(caller.tenant, hash)) : undefined;
@@ -82,12 +84,14 @@ async function recordOf({ runs }: EvidencePorts, { tenant }: Caller, runId: stri
 async function artifactOf(
   { artifacts }: EvidencePorts,
   { tenant }: Caller,
-  runId: string,
-  file: 'values.json' | 'enrichment.json' | 'completion.json',
+  record: EvidenceRecord,
+  { runId, file }: { runId: string; file: 'values.json' | 'enrichment.json' | 'completion.json' },
 ): Promise<Buffer> {
-  const found = await artifacts.find(artifactKey({ tenant, runId }, file));
-  if (found) return found;
   const what = file.replace('.json', '');
+  const stored = record.artifacts?.find(({ name }) => name === what);
+  const { key = artifactKey({ tenant, runId }, file), offset, sizeBytes = 0 } = stored ?? {};
+  const found = await artifacts.find(key, offset === undefined ? undefined : { offset, sizeBytes });
+  if (found) return found;
   const why = 'the stage does not export artifacts, they were deleted, or an earlier release sealed the run';
   throw new Problem(404, 'NOT_FOUND', `there ${what === 'values' ? 'are no' : 'is no'} ${what} of ${runId}: ${why}`);
 }

@@ -22,9 +22,6 @@ const build = typeof COUNTERSIGN_BUILD === 'undefined' ? 'unbundled' : COUNTERSI
 /** Version and build of the runtime and its connectors: `0.1.0+3f2a…`. */
 export const RUNTIME_VERSION = `${packageFile.version}+${build}`;
 
-export const documentKey = ({ tenant, runId }: TerminalRun) => `evidence/${tenant}/${runId}/bundle.json`;
-export const envelopeKey = ({ tenant, runId }: TerminalRun) => `evidence/${tenant}/${runId}/bundle.dsse.json`;
-
 /** Reads a run row by row. Stores only the entry of each row, so that texts and payloads leave the memory at once. */
 export class BundleDraft {
   readonly #approvals: EvidenceApproval[] = [];

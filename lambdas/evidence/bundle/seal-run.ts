@@ -1,133 +1,135 @@
-import { tryParseJsonFile } from '../../entry/parse-json.ts';
-import { type Clock, isoNow, type Log } from '../../entry/ports.ts';
-import type { TextArchive } from '../../pipeline/text-archive.ts';
-import { hashOf } from '../../run/canonical-json.ts';
+import { type Clock, isoNow } from '../../entry/ports.ts';
+import type { OutboxEntry } from '../../outbox/outbox.ts';
 import { CountersignError } from '../../run/errors.ts';
-import { isTerminal, type TerminalRun } from '../../run/run.ts';
-import type { RunStore } from '../../run/run-store.ts';
-import type { RunTraces } from '../../telemetry/export-traces.ts';
+import type { TerminalRun } from '../../run/run.ts';
+import type { ArtifactReference, EvidenceRecord, RunStore } from '../../run/run-store.ts';
 import type { EvidenceStore, Signer } from '../evidence-store.ts';
-import { ExportDraft, type Exports, exportOrEnqueue } from '../export/export-run.ts';
-import { receiptsOf } from '../receipts-of-run.ts';
-import { signOnce } from '../signing/dsse.ts';
-import { checkDocument } from '../verify/check-document.ts';
-import { checkRules } from '../verify/rules/check-rules.ts';
-import type { RulesReport } from '../verify/rules/rule.ts';
-import { verifyBundle } from '../verify/verify-bundle.ts';
-import { type BundleClaim, bundleClaim } from './bundle-claim.ts';
-import { BundleDraft, documentKey, envelopeKey } from './bundle-draft.ts';
+import { type Exports, exportTogether } from '../export/export-run.ts';
+import { signClaims } from '../signing/dsse.ts';
+import { BundleObject, bundleObjectKey } from './bundle-object.ts';
+import { type BundleReads, type DraftedBundle, draftBundle, type SealRequest } from './draft-bundle.ts';
 
-export interface Sealer {
-  runs: Pick<RunStore, 'everyRow' | 'receipts' | 'completeSeal' | 'completeOutboxEntry'>;
+export interface Sealer extends BundleReads {
+  runs: BundleReads['runs'] & Pick<RunStore, 'completeSeal'>;
   store: EvidenceStore;
   exports: Exports;
-  /** Absent in a stage without traces. */
-  traces?: Pick<RunTraces, 'begin'> | undefined;
-  texts: Pick<TextArchive, 'keepTextsOf'>;
   signer: Signer;
   clock: Clock;
-  log: Log;
 }
 
 /**
- * Seals a finished run: verifies, writes and signs its document, and records that. Sealing again gives the same result.
- * Returns undefined if there is no such run.
+ * What drafted runs may occupy before they are sealed. The largest run needs 400 MB of the function's 512 for itself, so it
+ * follows at most this much of other runs, and is sealed at once.
  */
-export async function sealRun(
+const DRAFTED_MAX_BYTES = 16 * 1024 * 1024;
+
+type Sealed = PromiseSettledResult<TerminalRun | undefined>;
+
+/**
+ * Seals finished runs together: one signature for all of them, and one object for those of a tenant. Each run succeeds or
+ * fails on its own, and sealing again changes nothing.
+ *
+ *   read a run, verify its document, next run ──► sign ──► store bundles ──► store exports ──► record each run
+ *
+ * After a crash, the runs that are not recorded are sealed again, in another batch. What was stored before is not
+ * recorded anywhere, and remains: a bundle of the same run with the same commits.
+ */
+export async function sealRuns(sealer: Sealer, requests: readonly SealRequest[]): Promise<Sealed[]> {
+  const results = new Map<string, Sealed>();
+  let drafts: DraftedBundle[] = [];
+  const sealDrafts = async () => {
+    const sealed = await sealTogether(sealer, drafts);
+    for (const { request } of drafts) results.set(request.entryId, sealed.get(request) as Sealed);
+    drafts = [];
+  };
+  // Messages may be repeated within a batch.
+  for (const request of new Map(requests.map((each) => [each.entryId, each])).values()) {
+    const [drafted] = await Promise.allSettled([draftBundle(sealer, request)]);
+    if (drafted.status === 'rejected') results.set(request.entryId, drafted);
+    else if (drafted.value && 'claim' in drafted.value) drafts.push(drafted.value);
+    else results.set(request.entryId, { status: 'fulfilled', value: drafted.value?.sealed });
+    const bytes = drafts.reduce((sum, { document, exported }) => sum + document.length + exported.bytes, 0);
+    if (bytes > DRAFTED_MAX_BYTES) await sealDrafts();
+  }
+  if (drafts.length > 0) await sealDrafts();
+  return requests.map(({ entryId }) => results.get(entryId) as Sealed);
+}
+
+/** Returns undefined if there is no such run. */
+export async function sealRun(sealer: Sealer, request: SealRequest): Promise<TerminalRun | undefined> {
+  const [sealed] = await sealRuns(sealer, [request]);
+  if (sealed?.status === 'rejected') throw sealed.reason;
+  return sealed?.value;
+}
+
+async function sealTogether(
   sealer: Sealer,
-  { entryId, tenant, runId }: { entryId: string; tenant: string; runId: string },
-): Promise<TerminalRun | undefined> {
-  const draft = new BundleDraft();
-  const exported = new ExportDraft(sealer.exports.wanted);
-  const trace = sealer.traces?.begin();
-  for await (const row of sealer.runs.everyRow(tenant, runId)) {
-    draft.take(row);
-    exported.take(row);
-    trace?.take(row);
+  drafts: readonly DraftedBundle[],
+): Promise<ReadonlyMap<SealRequest, Sealed>> {
+  const claims = drafts.map(({ claim }) => claim);
+  const [signed] = await Promise.allSettled([signClaims(claims, sealer.signer)]);
+  if (signed.status === 'rejected') return new Map(drafts.map(({ request }) => [request, signed]));
+  const envelopes = new Map(drafts.map((draft, index) => [draft, signed.value[index] as Buffer]));
+  const results = new Map<SealRequest, Sealed>();
+  for (const own of Map.groupBy(drafts, ({ run }) => run.tenant).values()) {
+    const [sealed] = await Promise.allSettled([sealTenant(sealer, own, envelopes)]);
+    for (const [index, { request }] of own.entries()) {
+      results.set(request, sealed.status === 'fulfilled' ? (sealed.value[index] as Sealed) : sealed);
+    }
   }
-  const { run } = draft;
-  if (!run) {
-    sealer.log.warn('cannot seal a run that does not exist', { tenant, runId });
-    return undefined;
-  }
-  if (draft.isSealed && isTerminal(run)) {
-    await sealer.runs.completeOutboxEntry(entryId);
-    return run;
-  }
-  if (!isTerminal(run)) throw new Error(`run ${runId} is still ${run.status}; only a finished run can be sealed`);
-  for await (const receipt of receiptsOf(sealer.runs, tenant, draft.receiptKeys)) {
-    draft.takeReceipt(receipt);
-    exported.takeReceipt(receipt);
-  }
-  const document = await storeDocument(sealer, run, draft.build(run));
-  await sealer.texts.keepTextsOf(run, draft.texts);
-  const claim = bundleClaim(document, [...new Set(brokenIn(document).map(({ rule }) => rule))]);
-  await signOnce(sealer, {
-    key: envelopeKey(run),
-    claim,
-    problem: (envelope, keys) => auditProblem({ document, envelope, keys }),
-  });
-  const { sha256 } = claim;
-  const { artifacts, outboxEntries } = await exportOrEnqueue(sealer, run, exported);
+  return results;
+}
+
+/** Stores the bundles of a tenant in one object, then their exports, then records each run. */
+async function sealTenant(
+  sealer: Sealer,
+  drafts: readonly DraftedBundle[],
+  envelopes: ReadonlyMap<DraftedBundle, Buffer>,
+): Promise<Sealed[]> {
+  const object = new BundleObject();
+  const places = drafts.map((draft) => object.add(draft.document, envelopes.get(draft) as Buffer));
   const sealedAt = isoNow(sealer.clock);
-  const keys = { documentKey: documentKey(run), envelopeKey: envelopeKey(run) };
-  const record = { ...keys, sha256, sizeBytes: document.length, sealedAt, ...(artifacts.length > 0 && { artifacts }) };
-  const logged = { runId, sha256, head: draft.head.hash, count: draft.head.count, sealedAt };
-  await sealer.runs.completeSeal(entryId, tenant, runId, record, { logged, outboxEntries });
+  const key = await storeBundles(sealer, drafts, sealedAt, object.content());
+  const exports = await exportTogether(sealer, drafts);
+  return Promise.allSettled(
+    drafts.map((draft, index) => {
+      const place = { documentKey: key, envelopeKey: key, within: places[index] as Within, sealedAt };
+      return record(sealer, draft, place, exports[index] as Exported);
+    }),
+  );
+}
+
+type Within = NonNullable<EvidenceRecord['within']>;
+
+interface Exported {
+  artifacts: ArtifactReference[];
+  outboxEntries: OutboxEntry[];
+}
+
+async function record(
+  { runs }: Sealer,
+  { request, run, document, claim: { sha256 }, head, trace }: DraftedBundle,
+  place: Pick<EvidenceRecord, 'documentKey' | 'envelopeKey' | 'within' | 'sealedAt'>,
+  { artifacts, outboxEntries }: Exported,
+): Promise<TerminalRun> {
+  const { tenant, runId } = run;
+  const evidence = { ...place, sha256, sizeBytes: document.length, ...(artifacts.length > 0 && { artifacts }) };
+  const logged = { runId, sha256, head: head.hash, count: head.count, sealedAt: place.sealedAt };
+  await runs.completeSeal(request.entryId, tenant, runId, evidence, { logged, outboxEntries });
   // Last: a collector that fails or is slow cannot affect evidence.
   await trace?.export(run);
   return run;
 }
 
-const brokenIn = (document: Buffer): RulesReport['broken'] => checkRules(JSON.parse(document.toString())).broken;
-
-/** A run that broke a rule is signed only as such, and only after an owner has accepted that it broke these rules. */
-function assertRules({ runId, brokenRulesAccepted }: TerminalRun, broken: RulesReport['broken']): void {
-  const others = broken.filter(({ rule }) => !brokenRulesAccepted?.rules.includes(rule));
-  if (others.length === 0) return;
-  const each = others.map(({ rule, name, entry, problem }) => `rule ${rule} (${name}): ${entry} ${problem}`);
-  throw new CountersignError(
-    'RULES_BROKEN',
-    `run ${runId} is not sealed, because it broke ${each.join('; ')}. See RUNBOOK, "A run broke a rule"`,
-  );
-}
-
-/**
- * Stores the document, or returns the stored one: the first document is the evidence, also if another version wrote it.
- * It must be valid and of the same run with the same head, because only documents that agree with the rows are signed.
- */
-async function storeDocument({ store }: Sealer, run: TerminalRun, built: Buffer): Promise<Buffer> {
-  const key = documentKey(run);
-  const due = bundleClaim(built);
-  const problem = problemOf(built, due);
-  if (problem !== undefined) {
-    throw new CountersignError(
-      'CHAIN_BROKEN',
-      `the rows of run ${run.runId} contradict each other: ${problem}. Find out who changed them`,
-    );
-  }
-  assertRules(run, brokenIn(built));
-  if (await store.putOnce(key, built, 'application/json')) return built;
-  const there = await store.get(key);
-  if (there.equals(built)) return built;
-  const foreign = problemOf(there, due);
-  if (foreign === undefined) return there;
-  throw new CountersignError(
-    'CHAIN_BROKEN',
-    `${key} is not the evidence of that run: ${foreign}. Find out who wrote it`,
-  );
-}
-
-/** Checks a document against the claim to sign. The index is compared with the entries only. */
-function problemOf(document: Buffer, { subject, sha256, predicate }: BundleClaim): string | undefined {
-  const parsed = tryParseJsonFile(document);
-  const { index = null } = Object(parsed) as { index?: unknown };
-  const found = checkDocument(document, parsed, { ...predicate, index: hashOf(index), subject, sha256, keyId: '' });
-  return found && `${found.entry} ${found.problem}`;
-}
-
-function auditProblem(held: Parameters<typeof verifyBundle>[0]): string | undefined {
-  const verdict = verifyBundle(held);
-  if ('summary' in verdict && verdict.verdict !== 'unproven') return undefined;
-  return verdict.verdict === 'tampered' ? `${verdict.entry} ${verdict.problem}` : verdict.verdict;
+async function storeBundles(
+  { store }: Sealer,
+  [first]: readonly DraftedBundle[],
+  sealedAt: string,
+  content: Buffer,
+): Promise<string> {
+  const key = bundleObjectKey(first?.run.tenant ?? '', sealedAt, content);
+  if (await store.putOnce(key, content, 'application/x-ndjson')) return key;
+  // An earlier attempt stored the same bytes, or somebody else stored others.
+  if ((await store.get(key)).equals(content)) return key;
+  throw new CountersignError('CHAIN_BROKEN', `${key} is not what was sealed. Find out who wrote it`);
 }

@@ -9,20 +9,21 @@ import { S3OutputArchive } from '../../agents/s3-output-archive.ts';
 import { storeOutput } from '../../agents/store-output.ts';
 import { readEnvironment } from '../../entry/environment.ts';
 import { functionHandler } from '../../entry/middy-handler.ts';
-import { processBatch } from '../../entry/sqs-batch.ts';
+import { type Delivered, processTogether } from '../../entry/sqs-batch.ts';
 import { systemClock, systemLog, systemPause } from '../../entry/system.ts';
 import { DynamoDefinitions } from '../../pipeline/dynamo-definitions.ts';
 import { TextArchive } from '../../pipeline/text-archive.ts';
 import { readShippedPolicies } from '../../policy/shipped-policies.ts';
 import { DynamoRunStore } from '../../run/dynamo/dynamo-run-store.ts';
 import { awaitsResolution } from '../../run/ended-run.ts';
+import type { TerminalRun } from '../../run/run.ts';
 import { wireTraces } from '../../telemetry/traces.wiring.ts';
 import { sealAddendum } from '../addendum/seal-addendum.ts';
 import { SealEnvironment } from '../environment.ts';
 import { exportSealedRun } from '../export/export-run.ts';
 import { S3EvidenceStore } from '../s3-evidence-store.ts';
 import { KmsSigner } from '../signing/kms-signer.ts';
-import { sealRun } from './seal-run.ts';
+import { sealRun, sealRuns } from './seal-run.ts';
 
 const entry = { entryId: z.string(), tenant: z.string(), runId: z.string() };
 const SealMessage = z.discriminatedUnion('kind', [
@@ -69,13 +70,39 @@ const outputs = {
   clock: systemClock,
 };
 
-async function seal(message: z.infer<typeof SealMessage>): Promise<void> {
+type SealMessage = z.infer<typeof SealMessage>;
+
+/**
+ * Seals the runs of a batch together, and does the rest one after the other, because each may use most of the memory. A message
+ * that was delivered before is handled on its own: what failed or crashed then must not affect other runs again.
+ */
+async function seal(messages: readonly Delivered<SealMessage>[]): Promise<PromiseSettledResult<void>[]> {
+  const results = new Map<SealMessage, PromiseSettledResult<void>>();
+  const isNewRun = ({ message, deliveries }: Delivered<SealMessage>) =>
+    message.kind === 'seal_evidence' && deliveries === 1;
+  const runs = messages.filter(isNewRun).map(({ message }) => message);
+  for (const [index, sealed] of (await sealRuns(sealer, runs)).entries()) {
+    const expired = sealed.status === 'rejected' ? Promise.reject(sealed.reason) : expire(sealed.value);
+    const [result] = await Promise.allSettled([expired]);
+    results.set(runs[index] as SealMessage, result);
+  }
+  for (const { message } of messages.filter((each) => !isNewRun(each))) {
+    const [result] = await Promise.allSettled([sealAlone(message)]);
+    results.set(message, result);
+  }
+  return messages.map(({ message }) => results.get(message) as PromiseSettledResult<void>);
+}
+
+async function sealAlone(message: SealMessage): Promise<void> {
   if (message.kind === 'export_run') return exportSealedRun(sealer, message);
   if (message.kind === 'store_output') {
     await storeOutput(outputs, message);
     return sealer.runs.completeOutboxEntry(message.entryId);
   }
-  const run = await (message.kind === 'seal_addendum' ? sealAddendum(sealer, message) : sealRun(sealer, message));
+  return expire(await (message.kind === 'seal_addendum' ? sealAddendum(sealer, message) : sealRun(sealer, message)));
+}
+
+async function expire(run: TerminalRun | undefined): Promise<void> {
   // Only a sealed run expires. After a failure the message is delivered again, and sealing again changes nothing. A run
   // with a write of unknown outcome stays until somebody has resolved it: its receipt blocks a key.
   if (run && retentionDays !== undefined && !awaitsResolution(run)) {
@@ -85,5 +112,5 @@ async function seal(message: z.infer<typeof SealMessage>): Promise<void> {
 }
 
 export const handler = functionHandler<SQSEvent, SQSBatchResponse>().handler((event: SQSEvent) =>
-  processBatch(event, SealMessage, seal, systemLog),
+  processTogether(event, SealMessage, seal, systemLog),
 );

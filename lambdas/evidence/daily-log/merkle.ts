@@ -28,3 +28,31 @@ export function merkleRoot(leaves: Iterable<Buffer>): Buffer {
   if (!last) return sha256();
   return full.reduceRight((right, { root }) => nodeHash(root, right), last.root);
 }
+
+/** The siblings from a leaf up to the root (section 2.1.1). */
+export function auditPath(leaves: readonly Buffer[], index: number): Buffer[] {
+  if (leaves.length < 2) return [];
+  const left = 2 ** Math.floor(Math.log2(leaves.length - 1));
+  const [own, sibling] = [leaves.slice(0, left), leaves.slice(left)];
+  return index < left
+    ? [...auditPath(own, index), merkleRoot(sibling)]
+    : [...auditPath(sibling, index - left), merkleRoot(own)];
+}
+
+/** The root that a leaf and its audit path lead to; undefined if a tree of this size has no such path (RFC 9162, section 2.1.3.2). */
+export function rootOfPath(
+  leaf: Buffer,
+  { index, size, path }: { index: number; size: number; path: readonly Buffer[] },
+): Buffer | undefined {
+  if (index >= size) return undefined;
+  let [root, at, last] = [leaf, index, size - 1];
+  for (const sibling of path) {
+    if (last === 0) return undefined;
+    if (at % 2 === 1 || at === last) {
+      root = nodeHash(sibling, root);
+      while (at % 2 === 0 && at !== 0) [at, last] = [at / 2, Math.floor(last / 2)];
+    } else root = nodeHash(root, sibling);
+    [at, last] = [Math.floor(at / 2), Math.floor(last / 2)];
+  }
+  return last === 0 ? root : undefined;
+}

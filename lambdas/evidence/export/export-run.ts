@@ -3,13 +3,14 @@ import { newOutboxEntry, type OutboxEntry } from '../../outbox/outbox.ts';
 import { sha256Hex } from '../../run/canonical-json.ts';
 import type { Commit } from '../../run/commit.ts';
 import { endsRun } from '../../run/ended-run.ts';
+import { dayOf } from '../../run/log-entry.ts';
 import type { Receipt } from '../../run/receipt.ts';
 import { isTerminal, type Run, type TerminalRun } from '../../run/run.ts';
 import type { ArtifactReference, RunRow, RunStore } from '../../run/run-store.ts';
 import type { EvidenceStore } from '../evidence-store.ts';
 import { receiptKeysIn, receiptsOf } from '../receipts-of-run.ts';
 import { artifactKey, completionArtifact, enrichmentArtifact, stepArtifact } from './artifacts.ts';
-import { siemKey, siemLines } from './siem.ts';
+import { siemBatchKey, siemKey, siemLines } from './siem.ts';
 import { approvalValues, commitValues, receiptValues, stepValues, triggerValues, valuesDocument } from './values.ts';
 
 /** The exports of a stage, and where they are stored. */
@@ -20,13 +21,12 @@ export interface Exports {
   wanted: readonly ('siem' | 'artifacts')[];
 }
 
-interface ExportedObject {
-  /** Of an artifact; the SIEM lines have none. */
-  name?: ArtifactReference['name'];
-  key: string;
+interface Artifact {
+  name: ArtifactReference['name'];
   content: Buffer;
-  type: string;
 }
+
+const NDJSON = 'application/x-ndjson';
 
 /** Reads a run row by row and stores what is exported. */
 export class ExportDraft {
@@ -84,33 +84,59 @@ export class ExportDraft {
     return this.#run;
   }
 
+  /** About what it keeps in memory. */
+  get bytes(): number {
+    const { trigger, ...lists } = this.#values;
+    const parts = [...this.#steps, ...Object.values(lists).flat(), ...(trigger ? [trigger] : [])];
+    return parts.reduce((sum, { length }) => sum + length, 0);
+  }
+
+  siemLines(run: TerminalRun): Buffer | undefined {
+    return this.#wanted.includes('siem') ? siemLines(run, this.#commits) : undefined;
+  }
+
   /** One by one, because together they may exceed the memory of a function. */
-  *objects(run: TerminalRun): Generator<ExportedObject> {
-    if (this.#wanted.includes('siem')) {
-      yield { key: siemKey(run), content: siemLines(run, this.#commits), type: 'application/x-ndjson' };
-    }
+  *artifacts(run: TerminalRun): Generator<Artifact> {
     if (!this.#wanted.includes('artifacts')) return;
-    const type = 'application/json';
-    if (run.enrichment) {
-      const content = enrichmentArtifact(run.enrichment);
-      yield { name: 'enrichment', key: artifactKey(run, 'enrichment.json'), content, type };
-    }
-    const completion = completionArtifact(run, this.#steps);
-    yield { name: 'completion', key: artifactKey(run, 'completion.json'), content: completion, type };
-    yield { name: 'values', key: artifactKey(run, 'values.json'), content: valuesDocument(run, this.#values), type };
+    if (run.enrichment) yield { name: 'enrichment', content: enrichmentArtifact(run.enrichment) };
+    yield { name: 'completion', content: completionArtifact(run, this.#steps) };
+    yield { name: 'values', content: valuesDocument(run, this.#values) };
   }
 }
 
-/** Tries at once. A failed export becomes an outbox entry, so it delays nothing else. */
-export async function exportOrEnqueue(
-  { exports, clock, log }: { exports: Exports; clock: Clock; log: Log },
-  run: TerminalRun,
-  draft: ExportDraft,
-): Promise<{ artifacts: ArtifactReference[]; outboxEntries: OutboxEntry[] }> {
-  const { complete, artifacts } = await exportRun(exports, run, draft, log);
-  const { tenant, runId } = run;
-  const again = newOutboxEntry({ kind: 'export_run', tenant, runId }, isoNow(clock));
-  return { artifacts, outboxEntries: complete ? [] : [again] };
+/** The artifacts of a run up to this size are lines of one object, those of a larger one objects of their own. */
+const ONE_OBJECT_MAX_BYTES = 2 * 1024 * 1024;
+
+interface Exporter {
+  exports: Exports;
+  clock: Clock;
+  log: Log;
+}
+
+/**
+ * Tries at once: the SIEM lines of all these runs of a tenant together, and the artifacts of each. A failed export becomes an
+ * outbox entry of its run, so it delays nothing else.
+ */
+export async function exportTogether(
+  { exports, clock, log }: Exporter,
+  drafts: readonly { run: TerminalRun; exported: ExportDraft }[],
+): Promise<{ artifacts: ArtifactReference[]; outboxEntries: OutboxEntry[] }[]> {
+  const unsent = new Set<TerminalRun>();
+  for (const sameDay of Map.groupBy(drafts, ({ run }) => dayOf(run.completedAt)).values()) {
+    const lines = Buffer.concat(sameDay.flatMap(({ run, exported }) => exported.siemLines(run) ?? []));
+    const [{ run: first }] = sameDay as [(typeof drafts)[number]];
+    const isStored =
+      lines.length === 0 || (await tryToPut(exports.store, siemBatchKey(first, lines), lines, NDJSON, log));
+    if (!isStored) for (const { run } of sameDay) unsent.add(run);
+  }
+  return Promise.all(
+    drafts.map(async ({ run, exported }) => {
+      const { complete, artifacts } = await storeArtifacts(exports.artifacts, run, exported, log);
+      const { tenant, runId } = run;
+      const again = newOutboxEntry({ kind: 'export_run', tenant, runId }, isoNow(clock));
+      return { artifacts, outboxEntries: complete && !unsent.has(run) ? [] : [again] };
+    }),
+  );
 }
 
 /** Completes such an outbox entry. Throws while something cannot be written, so that it is sent again. */
@@ -140,26 +166,60 @@ export async function exportSealedRun(
   await runs.completeExport(entryId, tenant, runId, artifacts);
 }
 
-/**
- * Writes each object once. If one fails, the others are written; exporting again writes only what is missing. Returns the
- * artifacts that are stored.
- */
+/** Writes each object once. If one fails, the others are written; exporting again writes only what is missing. */
 export async function exportRun(
-  stores: Pick<Exports, 'store' | 'artifacts'>,
+  { store, artifacts }: Pick<Exports, 'store' | 'artifacts'>,
   run: TerminalRun,
   draft: ExportDraft,
   log: Log,
 ): Promise<{ complete: boolean; artifacts: ArtifactReference[] }> {
-  let complete = true;
+  const lines = draft.siemLines(run);
+  const isSent = lines === undefined || (await tryToPut(store, siemKey(run), lines, NDJSON, log));
+  const stored = await storeArtifacts(artifacts, run, draft, log);
+  return { complete: isSent && stored.complete, artifacts: stored.artifacts };
+}
+
+/** Returns the artifacts that are stored. */
+async function storeArtifacts(
+  store: EvidenceStore,
+  run: TerminalRun,
+  draft: ExportDraft,
+  log: Log,
+): Promise<{ complete: boolean; artifacts: ArtifactReference[] }> {
   const artifacts: ArtifactReference[] = [];
-  for (const { name, key, content, type } of draft.objects(run)) {
-    try {
-      await stores[name ? 'artifacts' : 'store'].putOnce(key, content, type);
-      if (name) artifacts.push({ name, key, sha256: sha256Hex(content), sizeBytes: content.length });
-    } catch (error) {
-      log.warn('an export of a run failed and will be retried', { key, error });
-      complete = false;
+  const refer = ({ name, content }: Artifact, key: string, offset?: number) =>
+    artifacts.push({
+      ...{ name, key, ...(offset !== undefined && { offset }) },
+      ...{ sha256: sha256Hex(content), sizeBytes: content.length },
+    });
+  if (draft.bytes <= ONE_OBJECT_MAX_BYTES) {
+    const key = artifactKey(run, 'artifacts.jsonl');
+    const lines: Buffer[] = [];
+    let offset = 0;
+    for (const artifact of draft.artifacts(run)) {
+      refer(artifact, key, offset);
+      lines.push(artifact.content, Buffer.from('\n'));
+      offset += artifact.content.length + 1;
     }
+    const complete = lines.length === 0 || (await tryToPut(store, key, Buffer.concat(lines), NDJSON, log));
+    return { complete, artifacts: complete ? artifacts : [] };
+  }
+  let complete = true;
+  for (const artifact of draft.artifacts(run)) {
+    const key = artifactKey(run, `${artifact.name}.json`);
+    if (await tryToPut(store, key, artifact.content, 'application/json', log)) refer(artifact, key);
+    else complete = false;
   }
   return { complete, artifacts };
+}
+
+/** False if the object cannot be written now. */
+async function tryToPut(store: EvidenceStore, key: string, content: Buffer, type: string, log: Log): Promise<boolean> {
+  try {
+    await store.putOnce(key, content, type);
+    return true;
+  } catch (error) {
+    log.warn('an export of a run failed and will be retried', { key, error });
+    return false;
+  }
 }

@@ -1,3 +1,4 @@
+import { sha256Hex } from '../../run/canonical-json.ts';
 import type { Commit } from '../../run/commit.ts';
 import { digestSentences } from '../../run/events/digest-sentences.ts';
 import type { Severity } from '../../run/events/event-kind.ts';
@@ -30,6 +31,11 @@ export function siemKey({ tenant, runId, completedAt }: TerminalRun): string {
   const [year, month, day] = completedAt.slice(0, 10).split('-');
   return `siem/${tenant}/${year}/${month}/${day}/${runId}.jsonl`;
 }
+
+/** Of runs that ended on the same day and were sealed together. */
+export const siemBatchKey = (run: TerminalRun, lines: Buffer): string =>
+  siemKey({ ...run, runId: sha256Hex(lines).slice(0, SIEM_NAME_DIGITS) });
+const SIEM_NAME_DIGITS = 32;
 
 /** Of a commit after the end of the run, by the day of the commit. */
 export function siemAddendumKey(run: TerminalRun, { seq, at }: Commit): string {

@@ -1,6 +1,8 @@
 import * as z from 'zod';
 import { canonicalJson } from '../../run/canonical-json.ts';
+import { Sha256 } from '../../run/digest.ts';
 import { CountersignError } from '../../run/errors.ts';
+import { auditPath, leafHash, merkleRoot } from '../daily-log/merkle.ts';
 import type { EvidenceStore, Signer } from '../evidence-store.ts';
 import type { TrustedKey } from '../verify/trusted-keys.ts';
 
@@ -11,7 +13,14 @@ const Base64 = z
   .string()
   .refine((text) => Buffer.from(text, 'base64').toString('base64') === text, 'is not canonical base64');
 
+/** More siblings than any batch has. */
+const PATH_MAX = 32;
+
 export const Envelope = z.strictObject({
+  /** Of a statement that was signed together with others: the signed statement about all of them, and where this one is. */
+  batch: z
+    .strictObject({ index: z.int().nonnegative(), path: z.array(Sha256).max(PATH_MAX), payload: Base64 })
+    .optional(),
   payload: Base64,
   payloadType: z.literal(PAYLOAD_TYPE),
   signatures: z.tuple([z.strictObject({ keyid: z.string(), sig: Base64 })]),
@@ -37,22 +46,64 @@ export interface Claim {
 type SigningKey = Pick<Signer, 'keyId' | 'sign'>;
 
 /** Returns a DSSE envelope with the statement of a claim. */
-export async function signClaim(
-  { subject, sha256, predicateType, predicate }: Claim,
-  signer: SigningKey,
-): Promise<Buffer> {
+export async function signClaim(claim: Claim, signer: SigningKey): Promise<Buffer> {
+  const payload = payloadOf(claim, signer);
+  return envelopeOf(payload, await signed(payload, signer));
+}
+
+/** The statement of a batch: its subject is the Merkle root over the statements that were signed together. */
+export const BATCH_PREDICATE_TYPE = 'https://countersign.dev/evidence-batch/v1';
+export const BatchPredicate = z.strictObject({ size: z.int().min(2), keyId: z.string() });
+export const BATCH_SUBJECT = 'batch';
+
+/**
+ * Signs several claims with one signature, and returns an envelope for each, which can be verified without the others. A single
+ * claim is signed as `signClaim` does it.
+ */
+export async function signClaims(claims: readonly Claim[], signer: SigningKey): Promise<Buffer[]> {
+  const [first] = claims;
+  if (first && claims.length === 1) return [await signClaim(first, signer)];
+  const payloads = claims.map((claim) => payloadOf(claim, signer));
+  const leaves = payloads.map(leafHash);
+  const batch = payloadOf(
+    {
+      subject: BATCH_SUBJECT,
+      sha256: merkleRoot(leaves).toString('hex'),
+      predicateType: BATCH_PREDICATE_TYPE,
+      predicate: { size: claims.length },
+    },
+    signer,
+  );
+  const signatures = await signed(batch, signer);
+  return payloads.map((payload, index) => {
+    const path = auditPath(leaves, index).map((sibling) => sibling.toString('hex'));
+    return envelopeOf(payload, signatures, { index, path, payload: batch.toString('base64') });
+  });
+}
+
+function payloadOf({ subject, sha256, predicateType, predicate }: Claim, { keyId }: SigningKey): Buffer {
   const statement: Statement = {
     _type: 'https://in-toto.io/Statement/v1',
     subject: [{ name: subject, digest: { sha256 } }],
     predicateType,
-    predicate: { ...predicate, keyId: signer.keyId },
+    predicate: { ...predicate, keyId },
   };
-  const payload = Buffer.from(canonicalJson(statement));
+  return Buffer.from(canonicalJson(statement));
+}
+
+type Signatures = z.infer<typeof Envelope>['signatures'];
+
+async function signed(payload: Buffer, signer: SigningKey): Promise<Signatures> {
   const { keyId, signature } = await signer.sign(preAuthEncoding(PAYLOAD_TYPE, payload));
+  return [{ keyid: keyId, sig: signature.toString('base64') }];
+}
+
+function envelopeOf(payload: Buffer, signatures: Signatures, batch?: z.infer<typeof Envelope>['batch']): Buffer {
   const envelope: z.infer<typeof Envelope> = {
+    ...(batch && { batch }),
     payload: payload.toString('base64'),
     payloadType: PAYLOAD_TYPE,
-    signatures: [{ keyid: keyId, sig: signature.toString('base64') }],
+    signatures,
   };
   return Buffer.from(canonicalJson(envelope));
 }

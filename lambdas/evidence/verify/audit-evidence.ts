@@ -90,10 +90,12 @@ class Audit {
   readonly #logged = new Map<string, Logged>();
   readonly #missing: Set<string>;
   readonly #findings: Finding[] = [];
-  readonly #pending: string[] = [];
+  readonly #pending = new Set<string>();
+  /** A run that was sealed again after a crash has several bundles, of which one is recorded. */
+  readonly #differing = new Map<string, string>();
   readonly #bundles = new Set<string>();
   readonly #accepted: AcceptedAudit;
-  #confirmed = 0;
+  readonly #confirmed = new Set<string>();
 
   constructor(tenant: string, logs: readonly HeldFiles[], terms: AuditTerms) {
     this.#tenant = tenant;
@@ -213,9 +215,10 @@ class Audit {
     if (!logged) return this.#unlogged(file);
     if (sha256Hex(file.document) !== logged.entry.sha256) {
       const what = logged.entry.addendum === undefined ? 'bundle' : 'addendum';
-      return `differs from the sealed ${what}: ${inLog(logged)} has another sha256`;
+      this.#differing.set(file.id, `differs from the sealed ${what}: ${inLog(logged)} has another sha256`);
+      return undefined;
     }
-    this.#confirmed += 1;
+    this.#confirmed.add(file.id);
     return undefined;
   }
 
@@ -226,11 +229,12 @@ class Audit {
     if (endedOn < (this.#terms.from ?? '')) return undefined;
     if (endedOn < lastDay)
       return `ended on ${endedOn} but is in no log up to ${lastDay}: it was sealed later or added by somebody`;
-    this.#pending.push(id);
+    this.#pending.add(id);
     return undefined;
   }
 
   result(): TenantAudit {
+    for (const [id, problem] of this.#differing) if (!this.#confirmed.has(id)) this.#find(id, problem);
     for (const id of this.#missing) {
       const logged = this.#logged.get(id);
       if (!logged) continue;
@@ -243,8 +247,8 @@ class Audit {
     return {
       tenant: this.#tenant,
       days: this.#days,
-      confirmed: this.#confirmed,
-      pending: this.#pending,
+      confirmed: this.#confirmed.size,
+      pending: [...this.#pending],
       open: unsealed,
       findings: this.#findings,
     };

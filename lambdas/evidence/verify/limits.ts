@@ -12,8 +12,12 @@ export const ADDENDUM_MAX_BYTES = 16 * 1024 * 1024;
 /** A day with 200,000 bundles has a tenth of this. V8 reads no longer text. */
 export const LOG_MAX_BYTES = 500 * 1024 * 1024;
 
+/** The bundles of a batch: those before the largest one have at most 16 MB. */
+export const BUNDLES_MAX_BYTES = 2 * DOCUMENT_MAX_BYTES;
+
 const MAX_BYTES = {
   document: DOCUMENT_MAX_BYTES,
+  bundles: BUNDLES_MAX_BYTES,
   envelope: ENVELOPE_MAX_BYTES,
   addendum: ADDENDUM_MAX_BYTES,
   log: LOG_MAX_BYTES,

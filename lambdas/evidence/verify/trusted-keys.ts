@@ -62,7 +62,7 @@ function publishedIn(json: unknown): TrustedKey[] {
 
 /** The key that made the signature; undefined if none of these did. */
 export function signingKey(envelope: OpenedEnvelope, keys: readonly TrustedKey[]): TrustedKey | undefined {
-  const signed = preAuthEncoding(PAYLOAD_TYPE, envelope.payload);
+  const signed = preAuthEncoding(PAYLOAD_TYPE, envelope.signed);
   return keys.find(({ key, algorithm }) =>
     verify(algorithm === 'Ed25519' ? null : 'sha256', signed, key, envelope.signature),
   );

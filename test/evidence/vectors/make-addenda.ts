@@ -9,10 +9,10 @@ import { Workshop } from '../../worker/workshop.ts';
 
 const shop = new Workshop();
 globalThis.fetch = shop.outside.fetch;
-const file = async (runId: string, name: string) => String(await shop.evidence.get(`evidence/acme/${runId}/${name}`));
-const bundleOf = async (runId: string) => ({
-  document: await file(runId, 'bundle.json'),
-  envelope: await file(runId, 'bundle.dsse.json'),
+const file = (runId: string, name: string) => String(shop.evidence.file(runId, name));
+const bundleOf = (runId: string) => ({
+  document: file(runId, 'bundle.json'),
+  envelope: file(runId, 'bundle.dsse.json'),
 });
 
 async function addendaOf(runId: string) {

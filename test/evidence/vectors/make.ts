@@ -82,8 +82,8 @@ async function shortBundle() {
   const shop = new Workshop();
   globalThis.fetch = shop.outside.fetch;
   const { run: ended } = await shop.finish(await shop.begin(LABEL));
-  const file = async (name: string) => String(await shop.evidence.get(`evidence/acme/${ended.runId}/${name}`));
-  return { document: await file('bundle.json'), envelope: await file('bundle.dsse.json') };
+  const file = (name: string) => String(shop.evidence.file(ended.runId, name));
+  return { document: file('bundle.json'), envelope: file('bundle.dsse.json') };
 }
 
 /** The same document, signed by a key of the other kind; such signatures differ each time. */

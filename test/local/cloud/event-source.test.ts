@@ -37,6 +37,7 @@ describe('the SQS event source', () => {
       functionArn: 'arn:aws:lambda:us-east-1:000000000000:function:worker',
       batchSize: 10,
       maximumConcurrency: 2,
+      batchingWindowMs: 0,
       reportBatchItemFailures: true,
       checkAccess: () => {},
       onError: () => {},

@@ -1,3 +1,4 @@
+import { documentPlace, envelopePlace } from '../../../lambdas/evidence/bundle/bundle-object.ts';
 import type { EvidenceDocument } from '../../../lambdas/evidence/bundle/document.ts';
 import { isOpen } from '../../../lambdas/run/approval.ts';
 import { sha256Hex } from '../../../lambdas/run/canonical-json.ts';
@@ -53,8 +54,8 @@ function checkApprovals(simulation: Simulation): void {
 function checkEvidence(simulation: Simulation, run: Run): void {
   const { tenant, runId } = run;
   const record = simulation.store.inside.evidence(tenant, runId);
-  const document = simulation.evidence.peek(`evidence/${tenant}/${runId}/bundle.json`);
-  if (!record || !document || !simulation.evidence.peek(record.envelopeKey)) {
+  const document = record && simulation.evidence.peek(...documentPlace(record));
+  if (!record || !document || !simulation.evidence.peek(...envelopePlace(record))) {
     simulation.violate('every ended run is sealed', runId);
     return;
   }

@@ -222,7 +222,7 @@ describe('6.5 completion', () => {
     await shop.finish(message);
     const publicKey = String(shop.signer.publicKey.export({ type: 'spki', format: 'pem' }));
     for (const { runId } of [message, action.run]) {
-      const stored = (name: string) => String(shop.evidence.peek(`evidence/acme/${runId}/${name}`));
+      const stored = (name: string) => String(shop.evidence.file(runId, name));
       const document = JSON.parse(stored('bundle.json'));
       expect(checkReplay(document)).toBeUndefined();
       expect(checkRules(document).broken).toEqual([]);

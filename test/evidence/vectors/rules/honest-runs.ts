@@ -4,7 +4,7 @@ import { ASSIGN, GovernedWorkshop, needsApproval } from '../../../worker/governe
 import { SYS_ID } from '../../../worker/workshop.ts';
 
 async function documentOf(shop: GovernedWorkshop, runId: string): Promise<EvidenceDocument> {
-  return JSON.parse(String(await shop.evidence.get(`evidence/acme/${runId}/bundle.json`)));
+  return JSON.parse(String(shop.evidence.file(runId, 'bundle.json')));
 }
 
 async function opened(): Promise<GovernedWorkshop> {
