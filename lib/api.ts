@@ -155,7 +155,8 @@ export class Api extends Construct {
       },
       timeout: MCP_TIMEOUT,
     });
-    worker.allowMoves(mcp);
+    // It ends actions only, which never hold a concurrency key.
+    worker.allowMoves(mcp, { concurrencyKeys: false });
     allowStarts(mcp, { runTable, stepQueue });
     runTable.allow(mcp, ['UpdateItem'], ['RATE']);
     sessionTokens.allow(mcp);

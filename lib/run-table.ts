@@ -57,13 +57,13 @@ export class RunTable extends Construct {
   }
 
   /** Allows commits of run changes, with their outbox entries and slots. */
-  allowCommits(to: NodeFunction): void {
+  allowCommits(to: NodeFunction, { concurrencyKeys = true } = {}): void {
     this.allow(to, ['Query'], ['RUN']);
     this.allow(to, ['GetItem'], ['RUN', 'TENANT']);
     this.allow(to, ['BatchGetItem'], ['RUN', 'RECEIPT', 'CAPS']);
     this.allow(to, ['PutItem'], ['RUN', 'OUTBOX']);
     this.allow(to, ['UpdateItem'], ['CAPS']);
-    this.allow(to, ['DeleteItem'], ['LOCK']);
+    if (concurrencyKeys) this.allow(to, ['DeleteItem'], ['LOCK']);
     // To start the run that has waited longest when a slot becomes free.
     this.allowIndexQuery(to, 'byStatus');
   }

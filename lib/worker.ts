@@ -98,9 +98,9 @@ export class Worker extends Construct {
   }
 
   /** Lets a function commit changes of runs and send the messages that follow from them. */
-  allowMoves(to: NodeFunction): void {
+  allowMoves(to: NodeFunction, runs: { concurrencyKeys?: boolean } = {}): void {
     const { runTable, stepQueue, sealQueue, approvals } = this.#props;
-    runTable.allowCommits(to);
+    runTable.allowCommits(to, runs);
     stepQueue.allowSend(to);
     sealQueue.allowSend(to);
     approvals.queue.allowSend(to);

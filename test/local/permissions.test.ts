@@ -101,10 +101,13 @@ const KNOWN: { role?: string; action: string; reason: string }[] = [
     reason: 'idempotency records: read after a lost reply, as by intake',
   },
   { role: 'ApiMcp', action: 'dynamodb:GetItem', reason: 'idempotency records, as for ApiStart' },
-  // Allowed with commits. No run that an MCP client cancels or changes holds a slot or a concurrency key at that time.
-  { role: 'ApiMcp', action: 'dynamodb:UpdateItem', reason: 'slots, as for AgentApiWork' },
-  { role: 'ApiMcp', action: 'dynamodb:BatchGetItem', reason: 'the same' },
-  { role: 'ApiMcp', action: 'dynamodb:DeleteItem', reason: 'the same' },
+  // An approved action holds a slot until a worker claims it. Who cancels it in these milliseconds returns the slot.
+  {
+    role: 'ApiMcp',
+    action: 'dynamodb:UpdateItem',
+    reason: 'the slot of an action that is canceled before it is claimed',
+  },
+  { role: 'ApiMcp', action: 'dynamodb:BatchGetItem', reason: 'the same: how many runs of each workspace have a slot' },
   { role: 'ApiMcp', action: 'dynamodb:Query', reason: 'the same: the next run that waits for the slot' },
   { role: 'AgentApiWork', action: 'dynamodb:UpdateItem', reason: 'slots: a result can end a run, as for ApiControl' },
   { role: 'AgentApiWork', action: 'dynamodb:DeleteItem', reason: 'the same' },
