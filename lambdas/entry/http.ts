@@ -109,6 +109,7 @@ const TITLES: Record<number, string> = {
   404: 'Not Found',
   409: 'Conflict',
   413: 'Content Too Large',
+  429: 'Too Many Requests',
   416: 'Range Not Satisfiable',
   422: 'Unprocessable Content',
   500: 'Internal Server Error',

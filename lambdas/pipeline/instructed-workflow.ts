@@ -27,11 +27,16 @@ export type Instructed = Pick<AutomationDefinition, 'name' | 'description' | 'se
  * The workflow of an automation that has instructions: one session. It is published under the name of the automation like any
  * other workflow, so a run keeps its version, its author is a maker, and policy, evidence and actions need no code of their own.
  */
-function fileOf({ name, description, instructions, session = {} }: Instructed): Record<string, unknown> {
+function fileOf({
+  name,
+  description = `The session of the automation ${name}.`,
+  instructions,
+  session = {},
+}: Instructed): Record<string, unknown> {
   const { context = EVENT, actions, maxActions, timeoutSeconds, ...rules } = session;
   return {
     name,
-    ...(description !== undefined && { description }),
+    description,
     ...rules,
     deadlineSeconds: (timeoutSeconds ?? TIMEOUT_DEFAULT_SECONDS) + BESIDES_THE_SESSION_SECONDS,
     steps: [
