@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { CapWrite } from '../../lambdas/run/caps.ts';
 import { later } from '../../lambdas/run/lease.ts';
 import type { Run } from '../../lambdas/run/run.ts';
 import type { RunFilter } from '../../lambdas/run/run-filter.ts';
@@ -77,7 +78,9 @@ export function describeCapsAndLists(bench: RunStoreBench): void {
 
     it('refuse a run that is about to be created; what was created before is found, and counts once', async () => {
       const tenant = newTenant();
-      const cap = { kind: 'count_start', minute: AT.slice(0, 16), max: 1, workflow: 'caller:ana' } as const;
+      const cap: CapWrite & { kind: 'count_start' } = {
+        ...{ kind: 'count_start', minute: AT.slice(0, 16), max: 1, workflow: 'caller:ana' },
+      };
       const [first, second] = [newRunId(), newRunId()].map((runId) => accepted({ tenant, runId }));
       if (!first || !second) throw new Error('two runs');
       const create = ({ ingest }: typeof first, of = cap) => bench.store.ingest({ ...ingest, cap: of });
@@ -87,7 +90,7 @@ export function describeCapsAndLists(bench: RunStoreBench): void {
       expect(await create(first)).toEqual({ outcome: 'created' });
       expect(await create(second, { ...cap, max: 2 })).toEqual({ outcome: 'created' });
       const other = accepted({ tenant, runId: newRunId() });
-      expect(await create(other, { ...cap, workflow: 'caller:ben' } as never)).toEqual({ outcome: 'created' });
+      expect(await create(other, { ...cap, workflow: 'caller:ben' })).toEqual({ outcome: 'created' });
     });
 
     it('count each workflow separately, in addition to the tenant, and name the cap that refused', async () => {
