@@ -163,17 +163,18 @@ export class ReceiveAssignments {
     const { journal, clock, log } = this.#ports;
     const { assignment_id, command, sandbox_profile, session_id, step_id } = statement;
     journal.acknowledged(statement, clock.iso());
-    const leaseUntil = await this.#confirmed(statement);
-    if (leaseUntil === 'withdrawn') {
+    const confirmed = await this.#confirmed(statement);
+    if (confirmed === 'withdrawn') {
       journal.ended(assignment_id, clock.iso());
       return;
     }
-    if (leaseUntil === 'no response') {
+    if (confirmed === 'no response') {
       const reason = 'the runtime did not confirm the acknowledgement in time';
       this.#deliveries.deliver(reportOf(statement, 'never_started', reason));
       return;
     }
-    const assigned = new AssignedCommand(statement, leaseUntil, this.#ports, traceparent);
+    const { leaseUntil, stdin } = confirmed;
+    const assigned = new AssignedCommand(statement, leaseUntil, this.#ports, { traceparent, stdin });
     this.#commands.set(assignment_id, assigned);
     log.info('running', {
       assignment: assignment_id,
@@ -186,17 +187,18 @@ export class ReceiveAssignments {
     this.#runs.add(run);
   }
 
-  /** The end of the lease. Only the runtime's confirmation lets the command run. */
+  /** The end of the lease, and the input of the command. Only the runtime's confirmation lets the command run. */
   async #confirmed({
     assignment_id,
     lease_version,
     start_before,
-  }: AssignmentStatement): Promise<number | 'withdrawn' | 'no response'> {
+  }: AssignmentStatement): Promise<{ leaseUntil: number; stdin?: string | undefined } | 'withdrawn' | 'no response'> {
     const { client, clock, log, system } = this.#ports;
     while (clock.now() < Date.parse(start_before)) {
       try {
-        const { confirmed, expires_at, reason } = await client.ack({ assignment_id, lease_version, accepted: true });
-        if (confirmed && expires_at !== null) return Date.parse(expires_at);
+        const request = { assignment_id, lease_version, accepted: true as const };
+        const { confirmed, expires_at, reason, stdin } = await client.ack(request);
+        if (confirmed && expires_at !== null) return { leaseUntil: Date.parse(expires_at), stdin };
         log.info('the runtime withdrew an assignment', { assignment: assignment_id, reason });
         return 'withdrawn';
       } catch (error) {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { ProfileName } from '../lambdas/agents/agent-terms.ts';
 import type { AssignmentStatement } from '../lambdas/agents/protocol.ts';
 import { redact } from '../lambdas/agents/redact.ts';
@@ -43,6 +44,8 @@ type Stop = { status: 'canceled' | 'timed_out'; reason: string };
 const GRACE_MS = 5_000;
 /** A command is ended this long before its lease ends, because another agent may undo it after that. */
 const LEASE_MARGIN_MS = 2_000;
+/** A session must not show its token in its output. */
+const SESSION_TOKEN = /cst_[\w.-]+/g;
 /** What every command sees, in addition to its credentials. */
 const ENVIRONMENT = {
   PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
@@ -55,6 +58,7 @@ export class AssignedCommand {
   readonly statement: AssignmentStatement;
   readonly #ports: CommandPorts;
   readonly #traceparent: string | undefined;
+  readonly #stdin: string | undefined;
   readonly #buffer: { current?: OutputBuffer } = {};
   #leaseUntil: number;
   #process: CommandProcess | undefined;
@@ -62,9 +66,15 @@ export class AssignedCommand {
   #stop: Stop | undefined;
   readonly #ended = new AbortController();
 
-  constructor(statement: AssignmentStatement, leaseUntil: number, ports: CommandPorts, traceparent?: string) {
+  constructor(
+    statement: AssignmentStatement,
+    leaseUntil: number,
+    ports: CommandPorts,
+    { traceparent, stdin }: { traceparent?: string | undefined; stdin?: string | undefined } = {},
+  ) {
     this.statement = statement;
     this.#traceparent = traceparent;
+    this.#stdin = stdin;
     this.#leaseUntil = leaseUntil;
     this.#ports = ports;
   }
@@ -126,13 +136,14 @@ export class AssignedCommand {
     const obstacle = this.#obstacle();
     if (obstacle !== undefined) return neverStarted(obstacle);
     const sandboxed = this.#sandboxed(credentials);
-    const buffer = new OutputBuffer(credentials.secrets, () => clock.iso());
+    const secrets = [...credentials.secrets, ...(this.#stdin?.match(SESSION_TOKEN) ?? [])];
+    const buffer = new OutputBuffer(secrets, () => clock.iso());
     this.#buffer.current = buffer;
     this.#sender = new OutputSender(buffer, (chunks) => this.#send(chunks), system);
     // From here on the command counts as started, even if the agent crashes before it starts.
     journal.started(statement.assignment_id, clock.iso());
     const startedAt = system.monotonic();
-    this.#process = startCommand(sandboxed, this.#environment(credentials));
+    this.#process = startCommand(sandboxed, this.#environment(credentials), this.#stdin);
     this.#sender.attach('stdout', this.#process.stdout);
     this.#sender.attach('stderr', this.#process.stderr);
     void this.#watchTimeout();
@@ -149,9 +160,15 @@ export class AssignedCommand {
     const { clock } = this.#ports;
     const { start_before, command } = this.statement;
     if (this.#stop) return this.#stop.reason;
+    if (!this.#inputIsSigned) return 'its input is not the one that was signed';
     if (clock.now() >= Date.parse(start_before)) return `it had to start before ${start_before}`;
     if (clock.now() >= this.#leaseUntil - LEASE_MARGIN_MS) return 'its lease ended before it could start';
     return notExecutable(command.executable, this.#ports.user);
+  }
+
+  get #inputIsSigned(): boolean {
+    const hash = this.#stdin === undefined ? undefined : createHash('sha256').update(this.#stdin).digest('hex');
+    return hash === this.statement.stdin_sha256;
   }
 
   #sandboxed({ inputs }: HeldCredentials) {

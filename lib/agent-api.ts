@@ -8,6 +8,7 @@ import type { ListCursors } from './list-cursors.ts';
 import type { LiveFeed } from './live-feed.ts';
 import { NodeFunction, seconds } from './node-function.ts';
 import type { RunTable } from './run-table.ts';
+import type { SessionTokens } from './session-tokens.ts';
 import type { StageConfig } from './stage-config.ts';
 import type { Worker } from './worker.ts';
 
@@ -23,6 +24,7 @@ interface AgentApiProps {
   runTable: RunTable;
   evidence: EvidenceBucket;
   worker: Worker;
+  sessionTokens: SessionTokens;
   liveFeed: LiveFeed | undefined;
 }
 
@@ -48,7 +50,7 @@ export class AgentApi extends Construct {
    * workers cannot delay a sync: without it an agent loses its leases. A sync takes some 20 ms, so that 25 of them at
    * once are more than a thousand agents need.
    */
-  #work({ bundles, config, httpApi, runTable, evidence, worker }: AgentApiProps): NodeFunction {
+  #work({ bundles, config, httpApi, runTable, evidence, worker, sessionTokens }: AgentApiProps): NodeFunction {
     const work = new NodeFunction(this, 'Work', {
       bundles,
       entry: 'api/agents/agent-work',
@@ -57,11 +59,14 @@ export class AgentApi extends Construct {
       environment: {
         ...worker.runChangerEnvironment,
         EXPORT_BUCKET: evidence.exports.environment.EXPORT_BUCKET,
+        ...sessionTokens.environment,
       },
       timeout: WORK_TIMEOUT,
       reservedConcurrency: config.intakeConcurrency,
     });
     worker.allowMoves(work);
+    // A command that is a session gets its token with the confirmation.
+    sessionTokens.allow(work);
     runTable.allow(work, ['PutItem'], ['RECEIPT']);
     runTable.allow(work, ['GetItem', 'PutItem'], ['AGENT']);
     runTable.allow(work, ['GetItem', 'Query', 'PutItem'], ['OUT']);

@@ -150,7 +150,9 @@ export class CountersignStack extends Stack {
     new EvidenceApi(this, 'EvidenceApi', { ...shared, httpApi, evidence });
 
     // Agents run commands in the networks of customers: they fetch assignments, and report output and results.
-    const agentApi = new AgentApi(this, 'AgentApi', { ...shared, httpApi, cursors, evidence, worker, liveFeed });
+    const agentApi = new AgentApi(this, 'AgentApi', {
+      ...{ ...shared, httpApi, cursors, evidence, worker, sessionTokens, liveFeed },
+    });
 
     // People work in the console, which is in front of the same HTTP API.
     const { accessLogs } = evidence;

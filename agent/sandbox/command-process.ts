@@ -36,19 +36,22 @@ export const endedByFilter = ({ exitCode, signal }: CommandEnd): boolean =>
 export function startCommand(
   { file, args, descriptors, user }: SandboxedCommand,
   environment: Readonly<Record<string, string>>,
+  stdin?: string,
 ): CommandProcess {
   const child = spawn(file, args, {
     cwd: '/',
     env: environment,
     detached: true,
     ...(user && { uid: user.uid, gid: user.gid }),
-    stdio: ['ignore', 'pipe', 'pipe', ...descriptors.map(() => 'pipe' as const)],
+    stdio: [stdin === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe', ...descriptors.map(() => 'pipe' as const)],
   });
   if (child.pid === undefined) {
     // The reason comes later, as an event. Without file descriptors there are no streams, either.
     child.once('error', () => {});
     throw new Error(`this host could not start ${file}; raise the limits of processes and open files of the agent`);
   }
+  // A command that does not read its input is not an error.
+  child.stdin?.on('error', () => {}).end(stdin);
   const status = new StatusReader();
   descriptors.forEach((descriptor, index) => {
     const stream = child.stdio[FIRST_DESCRIPTOR + index];

@@ -60,7 +60,7 @@ export const configurations: readonly Command[] = [
       'name: triage-agent\n' +
       'routing: triages GitHub issues        # optional; a model picks only configurations that have it\n' +
       'session:\n' +
-      '  provider: a2a                       # or agent, with environment and capabilities\n' +
+      '  provider: a2a                       # or agent, with command, environment and capabilities: docs/workflows.md\n' +
       '  url: https://triage.example.com     # its agent card is at /.well-known/agent-card.json\n' +
       '  connection: triage-agent            # the connection with its credential\n' +
       'instructions: Answer in English.      # optional, like description and model\n' +
@@ -102,4 +102,4 @@ function printConfiguration({ terminal }: Call, configuration: Configuration): v
 const sessionOf = ({ session }: Configuration): string =>
   session.provider === 'a2a'
     ? `${session.url} (connection ${session.connection})`
-    : `an agent in ${session.environment}${session.capabilities.length > 0 ? ` with ${session.capabilities.join(', ')}` : ''}`;
+    : `${[session.command ?? 'no command', ...(session.args ?? [])].join(' ')} on an agent in ${session.environment}${session.capabilities.length > 0 ? ` with ${session.capabilities.join(', ')}` : ''}`;

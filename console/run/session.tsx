@@ -26,7 +26,12 @@ export function SessionView({ run, step, session }: { run: RunDetail; step: Step
           <UntrustedText text={configuration} max={63} />
         </dd>
         <dt>Runs at</dt>
-        <dd>{at ? <UntrustedText text={placeOf(at)} max={300} /> : 'unknown'}</dd>
+        <dd>
+          {session.isCommand && (
+            <Link href={`/runs/${encodeURIComponent(session.sessionId)}`}>An agent, as a command</Link>
+          )}
+          {at && <UntrustedText text={placeOf(at)} max={300} />}
+        </dd>
         <dt>Started</dt>
         <dd>
           <PointInTime at={startedAt} />

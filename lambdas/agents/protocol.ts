@@ -126,6 +126,8 @@ export const AckResponse = z.object({
   confirmed: z.boolean(),
   expires_at: Timestamp.nullable(),
   reason: z.string().optional(),
+  /** What the command reads on its standard input. The statement has its hash. */
+  stdin: z.string().optional(),
 });
 
 // POST /api/v1/agent/{id}/output: chunks in order; a chunk that is already stored is skipped.
@@ -238,6 +240,8 @@ export const AssignmentStatement = z.strictObject({
   /** True for the rollback command of an earlier step. */
   rollback: z.boolean(),
   timeout_seconds: z.int().min(1).max(3_600),
+  /** The SHA-256 of what the command reads on its standard input, if it is a session. It comes with the confirmation. */
+  stdin_sha256: z.string().optional(),
   /** Ids that the agent's own configuration maps to a vault path or a secret. Never values. */
   credentials: z.array(z.string().max(200)).max(10),
   issued_at: Timestamp,

@@ -72,7 +72,10 @@ export const AgentEnrolEnvironment = z.object({
   LIVE_URL: z.string().optional(),
 });
 
-export const AgentWorkEnvironment = RunChangerEnvironment.extend({ EXPORT_BUCKET: z.string() });
+export const AgentWorkEnvironment = RunChangerEnvironment.extend({
+  EXPORT_BUCKET: z.string(),
+  SESSION_SECRET_ARN: z.string(),
+});
 
 export const SetupEnvironment = ApiEnvironment.extend({
   /** The flags that the stage sets, under those of its tenants. */

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { AgentEnvironment, Capabilities } from '../agents/agent-terms.ts';
+import { SessionCommand } from '../connectors/agent/command.ts';
 
 export const ConfigurationName = z.string().regex(/^[a-z][a-z0-9-]{0,62}$/, 'a name like triage-agent');
 
@@ -34,7 +35,8 @@ export const Configuration = z.strictObject({
         connection: z.string().min(1).max(63).describe('The connection of the tenant with its credential.'),
       }),
       z.strictObject({
-        provider: z.literal('agent').describe('An enrolled agent of the tenant.'),
+        provider: z.literal('agent').describe('A command on an enrolled agent of the tenant.'),
+        ...SessionCommand.shape,
         environment: AgentEnvironment.describe('The environment in which it must run.'),
         capabilities: Capabilities.default([]).describe('What the agent must have.'),
       }),

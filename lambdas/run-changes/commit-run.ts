@@ -3,8 +3,9 @@ import { isSentLater } from '../outbox/outbox.ts';
 import type { CapWrite } from '../run/caps.ts';
 import type { RunChange } from '../run/commit.ts';
 import { CountersignError } from '../run/errors.ts';
+import { isAgentTool } from '../run/lease.ts';
 import { keyIsFree, type Receipt } from '../run/receipt.ts';
-import type { RollbackOf, Run } from '../run/run.ts';
+import { isTerminal, type RollbackOf, type Run } from '../run/run.ts';
 import { RunDraft } from '../run/run-draft.ts';
 import type { Step } from '../run/step.ts';
 import { counted, METRICS } from '../telemetry/metrics.ts';
@@ -155,6 +156,11 @@ async function sendMessages(
   if (change.creates) sends.push(changer.queue.send({ tenant, runId: change.creates.run.runId }));
   for (const { endSession, afterMs } of endedSessions(change, steps, run)) {
     sends.push(changer.queue.send({ tenant, runId, endSession }, afterMs));
+  }
+  const { action } = change.run.request ?? {};
+  // The command of a session has ended: whether its session has completed is decided now, and not after half an hour.
+  if (action?.of && isAgentTool(action.tool) && isTerminal(change.run)) {
+    sends.push(changer.queue.send({ tenant, runId: action.of.runId }));
   }
   const freed = change.caps.some(({ kind }) => kind === 'return_slot' || kind === 'release_key');
   if (freed) sends.push(wakeNextRun(changer, tenant, settings));

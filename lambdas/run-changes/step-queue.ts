@@ -11,12 +11,11 @@ export interface StepMessage {
 }
 
 /** Everything that the worker needs to end a session at its provider. */
-export interface EndedSession {
-  sessionId: string;
-  url: string;
-  connection: string;
-  traceparent: string;
-}
+export type EndedSession = { sessionId: string; traceparent: string } & (
+  | { url: string; connection: string }
+  /** The session is the command of a run, which this actor cancels. */
+  | { canceledBy: string }
+);
 
 export interface WatchedLease {
   stepIndex: number;

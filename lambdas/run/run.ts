@@ -278,6 +278,8 @@ export interface ProposedCallInput {
   chosen: string[];
   /** What the step of the session says, if that is more than the risk of the tool. */
   risk?: ActionRisk;
+  /** The call is the command of a session, which reads this on its standard input, with the token of the session. */
+  session?: { stepIndex: number; until: string; prompt: { text: string; data: Record<string, unknown> } };
 }
 
 /** The event in triggers that people and programs make. */

@@ -19,6 +19,8 @@ export interface SessionFacts {
   sessionId: string;
   /** Where it runs. */
   at?: { url: string; connection: string };
+  /** Its command is the session: the run of the command, which has the id of the session. */
+  isCommand?: true;
   /** What the session reports its end with. */
   completionId: string;
   startedAt: string;

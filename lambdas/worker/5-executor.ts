@@ -6,6 +6,7 @@ import { isAgentTool, type LeaseTimes } from '../run/lease.ts';
 import type { CommandRecord, Cost, Reversal, TouchedState, WriteResult } from '../run/receipt.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import type { WaitingExternalStep } from '../run/step.ts';
+import type { RunState } from '../run-changes/run-changer.ts';
 import { agentExecutor } from './agent/agent-executor.ts';
 import { inProcessExecutor } from './in-process-executor.ts';
 import { sessionExecutor } from './session/session-executor.ts';
@@ -65,7 +66,13 @@ export interface Executor {
   /** Completes the input before it is proposed, so that policy and people decide on all of it. */
   prepare?(worker: Worker, draft: RunDraft, input: unknown): Promise<unknown>;
   /** The call only began work elsewhere: the step waits for its end. By default the step ends with its call. */
-  awaitEnd?(draft: RunDraft, claimed: ClaimedStep, result: WriteResult): void;
+  awaitEnd?(
+    stage: Pick<Worker, 'ownUrl'>,
+    state: RunState,
+    draft: RunDraft,
+    claimed: ClaimedStep,
+    result: WriteResult,
+  ): void;
   /** Looks after such a step when its run is processed, and ends it if the work will not end any more. */
   lookAfter?(worker: Worker, draft: RunDraft, step: WaitingExternalStep): Promise<void>;
 }

@@ -14,7 +14,7 @@ import type { ClaimedStep, Worker } from './worker.ts';
 /** Others may change the run while a step is performed: its outcome is settled again on the newer state. */
 const TRIES_MAX = 8;
 
-export type Reporter = RunChanger & Pick<Worker, 'random' | 'executorFor'>;
+export type Reporter = RunChanger & Pick<Worker, 'random' | 'executorFor' | 'ownUrl'>;
 
 export interface OutcomeReport {
   tenant: string;

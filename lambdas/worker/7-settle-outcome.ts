@@ -32,7 +32,7 @@ export async function settleOutcome(
     const cost = together(receipt.spentBefore, result.cost);
     settleReceipt(draft, { ...receipt, ...result, ...(cost && { cost }), outcome: 'succeeded', settledAt: draft.at });
     const { awaitEnd } = reporter.executorFor(step.tool);
-    if (awaitEnd) awaitEnd(draft, claimed, result);
+    if (awaitEnd) awaitEnd(reporter, state, draft, claimed, result);
     else if (result.incomplete === undefined) succeed(draft, step, { output: result.output, receiptKey: receipt.key });
     else fail(draft, step, recordedError('TARGET_REFUSED', result.incomplete), { ...step, wrote: true });
   } else if (outcome.kind === 'unassigned') {

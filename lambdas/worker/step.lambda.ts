@@ -11,7 +11,10 @@ const StepMessage = z.object({
   runId: z.string(),
   passedOver: z.array(z.string()).optional(),
   endSession: z
-    .object({ sessionId: z.string(), url: z.string(), connection: z.string(), traceparent: z.string() })
+    .intersection(
+      z.object({ sessionId: z.string(), traceparent: z.string() }),
+      z.union([z.object({ url: z.string(), connection: z.string() }), z.object({ canceledBy: z.string() })]),
+    )
     .optional()
     // Earlier versions sent the index of the step. Such a message only wakes the run.
     .catch(undefined),

@@ -33,6 +33,8 @@ export interface Worker extends RunChanger, InvocationTime {
   assignmentSigner: AssignmentSigner;
   /** Signs the tokens of sessions. */
   sessionSecret?: () => Promise<string>;
+  /** The URL of this stage's API, for sessions that need no connection. */
+  ownUrl?: string;
 }
 
 /** A step whose lease and intent are committed: its executor may perform it. */

@@ -39,5 +39,6 @@ export function wireWorker(): Omit<Worker, 'timeLeftMs'> {
     hints: wireHints(environment, changer.dynamo),
     assignmentSigner: new KmsSignRequest(aws, environment.SIGNING_KEY_ARN, environment.SIGNING_ALGORITHM),
     sessionSecret: stageSecret(environment.SESSION_SECRET_ARN),
+    ownUrl: environment.OWN_URL,
   };
 }

@@ -14,6 +14,7 @@ import type { Assembly } from '../../local/template/synthesize.ts';
 import { byTest } from '../fakes/by-test.ts';
 import { temporaryFolder } from '../local/cloud/wire.ts';
 import type { ShownRun } from '../local/host-client.ts';
+import { asks } from '../local/session-story.ts';
 import { startTestHost, type TestHost } from '../local/test-host.ts';
 import { runAgent } from './agent-under-test.ts';
 import { CuttableProxy } from './cuttable-proxy.ts';
@@ -144,6 +145,51 @@ it('acceptance: an approved command runs once on the host of the agent, with a c
   const auditId = receipt?.command.credentialsUsed[0]?.auditId;
   const entry = audit.body.entries.find(({ request }) => request.id === auditId);
   expect(entry?.request.path).toBe('database/creds/orders-maintenance');
+  expect(await ended(agent, 'SIGTERM')).toBe(0);
+});
+
+/** A session: reads its prompt, proposes a label, waits for the outcome, and completes. It also prints its token. */
+const SESSION = `
+  const { data } = JSON.parse(require('node:fs').readFileSync(0, 'utf8'));
+  const send = async (method, url, body) => {
+    const headers = { authorization: 'Bearer ' + data.token, 'content-type': 'application/json', 'idempotency-key': 'one' };
+    return (await fetch(url, { method, headers, ...(body && { body: JSON.stringify(body) }) })).json();
+  };
+  (async () => {
+    console.log('token', data.token);
+    let action = await send('POST', data.urls.actions, { tool: 'github.labels.add', input: { labels: ['by-agent'] } });
+    while (action.status === 'pending') action = await send('GET', data.urls.actions + '/' + action.actionId);
+    const summary = action.tool + ': ' + action.status;
+    await send('POST', data.urls.complete, { completion_id: data.completion_id, outcome: 'succeeded', summary });
+  })();
+`;
+
+it('6.4, 6.5 a session on an agent reads its prompt, acts under policy and completes; its token is in no output', async () => {
+  const save = (path: string, body: object) => asks(host, 'PUT', path, body);
+  const place = { provider: 'agent', environment: 'dev', capabilities: ['scripts'] };
+  await save('/configurations/on-agent', {
+    session: { ...place, command: process.execPath, args: ['-e', SESSION] },
+    instructions: 'Be brief.',
+  });
+  await save('/automations/on-agent', {
+    triggers: [{ source: 'manual' }],
+    instructions: 'Label the issue.',
+    session: { actions: [{ tool: 'github.labels.add', with: { owner: 'octo-org', repo: 'payments', number: 7 } }] },
+    configuration: { strategy: 'fixed', default: 'on-agent' },
+  });
+  const agent = startAgent();
+  const { runId } = await asks<{ runId: string }>(host, 'POST', '/automations/on-agent/run', {});
+  const waiting = await host.waitForRun(runId, ({ status }) => status === 'waiting_external');
+  const { session } = waiting.steps[0] as unknown as { session: { sessionId: string } };
+  // Policy asks a person before any command with medium risk.
+  await host.approve(session.sessionId);
+  const run = await host.waitForRun(runId, finished);
+  expect(run.status).toBe('succeeded');
+  expect(run.steps[0]).toMatchObject({ output: { summary: 'github.labels.add: succeeded' } });
+  expect((await host.waitForRun(session.sessionId, finished)).status).toBe('succeeded');
+  const output = await host.api(`/runs/${session.sessionId}/steps/0/output`);
+  expect(output.text).toContain('token ');
+  expect(output.text).not.toContain('cst_');
   expect(await ended(agent, 'SIGTERM')).toBe(0);
 });
 

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, expect, it } from 'vitest';
@@ -37,7 +38,7 @@ afterEach(async () => {
   await world.close();
 });
 
-function commandOf(further: Partial<AssignmentStatement>): AssignedCommand {
+function commandOf(further: Partial<AssignmentStatement>, stdin?: string): AssignedCommand {
   const vault = { address: `${world.url}/_sim/vault`, auth: { appRole: { roleId: 'agent', secretIdFile } } };
   const db = { vault: { kv: 'payments/database' }, env: { password: 'PGPASSWORD' } };
   const output = async ({ chunks }: { chunks: OutputChunk[] }) => {
@@ -59,7 +60,7 @@ function commandOf(further: Partial<AssignmentStatement>): AssignedCommand {
     ),
   };
   const statement = new FakeRuntime().statement({ credentials: ['db'], ...further });
-  return new AssignedCommand(statement, Date.now() + 30_000, ports);
+  return new AssignedCommand(statement, Date.now() + 30_000, ports, { stdin });
 }
 
 it('a command that is ended while its credentials are fetched does not start', async () => {
@@ -104,3 +105,25 @@ it.runIf(bubblewrapPath())(
     expect(printed).not.toContain('local-secret-id');
   },
 );
+
+const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
+const PROMPT = '{"text":"Label the issue.","data":{"token":"cst_eyJ0IjoiYWNtZSJ9.c2lnbmF0dXJl"}}\n';
+
+it('a session reads its input, and its token is removed from the output', async () => {
+  const command = { executable: '/bin/cat', args: [] };
+  expect(await commandOf({ command, stdin_sha256: sha256(PROMPT) }, PROMPT).run()).toMatchObject({ exit_code: 0 });
+  expect(printed).toContain('Label the issue.');
+  expect(printed).not.toContain('cst_');
+});
+
+it.each([
+  ['other than the signed one', sha256('{"text":"Delete everything."}'), PROMPT],
+  ['although none is signed', undefined, PROMPT],
+  ['missing', sha256(PROMPT), undefined],
+])('a command whose input is %s does not start', async (_, signed, stdin) => {
+  const started = join(folder.path, `started-${sha256(_)}`);
+  const command = { executable: '/usr/bin/touch', args: [started] };
+  const report = await commandOf({ command, ...(signed && { stdin_sha256: signed }) }, stdin).run();
+  expect(report).toMatchObject({ status: 'never_started', reason: 'its input is not the one that was signed' });
+  expect(existsSync(started)).toBe(false);
+});

@@ -21,7 +21,7 @@ beforeEach(async () => {
   await definitions.saveConnection('acme', { name: 'github', baseUrl: 'https://api.github.com', instance: 'github' });
   const person = { id: 'ana', name: 'Ana', role: 'operator', tier: 'low', groups: [], identities: [] };
   await definitions.savePerson('acme', Person.parse(person), byTest());
-  const session = { provider: 'agent' as const, environment: 'dev' as const, capabilities: [] };
+  const session = { provider: 'agent' as const, command: '/bin/true', environment: 'dev' as const, capabilities: [] };
   await definitions.saveConfiguration('acme', { name: 'triage', routing: 'triages', session, revision: 1 });
   await definitions.saveConfiguration('acme', { name: 'silent', session, revision: 1 });
 });

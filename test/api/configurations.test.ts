@@ -9,7 +9,7 @@ const SAVE = 'PUT /api/v1/configurations/{name}';
 const DELETE = 'DELETE /api/v1/configurations/{name}';
 
 const A2A = { provider: 'a2a', url: 'https://triage.example.com', connection: 'triage-agent' };
-const AGENT = { provider: 'agent', environment: 'staging' };
+const AGENT = { provider: 'agent', command: '/bin/true', environment: 'staging' };
 
 let definitions: MemoryDefinitions;
 beforeEach(async () => {
@@ -73,6 +73,14 @@ describe('configurations of sessions', () => {
     ['an address with a password', { session: { ...A2A, url: 'https://me:pass@triage.example.com' } }, 'without user'],
     ['an address with a query', { session: { ...A2A, url: 'https://triage.example.com/?a=1' } }, 'without user'],
     ['a connection that does not exist', { session: { ...A2A, connection: 'triage-agnet' } }, 'did you mean'],
+    ['a command with the profile of another environment', { session: { ...AGENT, profile: 'dev-flex' } }, 'profile'],
+    [
+      'a command of prod without a rollback',
+      { session: { ...AGENT, environment: 'prod' } },
+      'prod profiles need a rollback',
+    ],
+    ['an agent without a command', { session: { provider: 'agent', environment: 'dev' } }, 'session.command'],
+    ['a command by a relative path', { session: { ...AGENT, command: 'triage' } }, 'absolute path'],
     ['an unknown provider', { session: { provider: 'mail' } }, 'session'],
     ['an empty routing description', { session: AGENT, routing: '  ' }, 'routing'],
     ['another name than the path', { session: AGENT, name: 'other' }, 'the path has triage'],

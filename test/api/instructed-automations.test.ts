@@ -18,7 +18,7 @@ beforeEach(async () => {
   definitions = new MemoryDefinitions();
   const workflow = Workflow.parse({ name: 'label', steps: [{ id: 'a', tool: 'transform' }] });
   await definitions.publishWorkflow('acme', workflow, 1);
-  const session = { provider: 'agent' as const, environment: 'dev' as const, capabilities: [] };
+  const session = { provider: 'agent' as const, command: '/bin/true', environment: 'dev' as const, capabilities: [] };
   await definitions.saveConfiguration('acme', { name: 'triage', routing: 'triages', session, revision: 1 });
 });
 

@@ -58,7 +58,12 @@ beforeAll(async () => {
   for (const name of [MARK, SHARED_NAME]) await definitions.saveAutomation('acme', { name, ...automation }, byTest());
   for (const name of [MARK, SHARED_NAME]) {
     await definitions.saveSource('acme', { name, enabled: true, title: MARK }, byTest());
-    const session = { provider: 'agent' as const, environment: 'dev' as const, capabilities: [MARK] };
+    const session = {
+      provider: 'agent' as const,
+      command: '/bin/true',
+      environment: 'dev' as const,
+      capabilities: [MARK],
+    };
     await definitions.saveConfiguration('acme', { name, session, revision: 1 }, byTest());
     const schedule = { ...Schedule.parse({ name, automation: MARK, rate: '1 hour' }), makers: [MARK] };
     const state = { tenant: 'acme', name, revision: 1, nextSlot: LONG_AFTER };
@@ -197,7 +202,7 @@ function sentTo(name: string, path: string): Sent {
     },
     saveSchedule: { automation: SHARED_NAME, rate: '1 hour' },
     saveSource: { title: 'Alert' },
-    saveConfiguration: { session: { provider: 'agent', environment: 'dev' } },
+    saveConfiguration: { session: { provider: 'agent', command: '/bin/true', environment: 'dev' } },
     saveConnection: { baseUrl: 'https://api.github.com', instance: 'github.com' },
     saveWebhookSecret: { secret: 'a secret of globex' },
     simulateWorkflow: { workflow: { name: MARK }, source: 'github', payload: {} },

@@ -13,7 +13,7 @@ const LABEL =
   '{ id: label, tool: github.labels.add, dedupeScope: run, with: { owner: octo-org, repo: payments, number: 7, labels: [x] } }';
 const POST = '{ id: post, tool: slack.message.post, dedupeScope: run, with: { channel: "#incidents", text: hello } }';
 const workflow = (...steps: string[]) => `name: both\nsteps:\n${steps.map((step) => `  - ${step}\n`).join('')}`;
-const session = { provider: 'agent' as const, environment: 'dev' as const, capabilities: [] };
+const session = { provider: 'agent' as const, command: '/bin/true', environment: 'dev' as const, capabilities: [] };
 
 describe('connections of an automation', () => {
   it('are the only ones that a write of its runs uses: other writes are not made', async () => {

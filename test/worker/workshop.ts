@@ -103,6 +103,7 @@ export class Workshop {
       hints: noHints,
       assignmentSigner: this.signer,
       sessionSecret: async () => SESSION_SECRET,
+      ownUrl: 'https://api.example',
       ...differing,
     };
   }

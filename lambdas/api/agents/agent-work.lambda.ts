@@ -4,6 +4,7 @@ import { DynamoOutputStore } from '../../agents/dynamo-output-store.ts';
 import { S3OutputArchive } from '../../agents/s3-output-archive.ts';
 import { readEnvironment } from '../../entry/environment.ts';
 import { httpHandler } from '../../entry/http.ts';
+import { stageSecret } from '../../entry/secrets-stage-secret.ts';
 import { systemClock, systemPause } from '../../entry/system.ts';
 import { wireRunChanger } from '../../run-changes/run-changer.wiring.ts';
 import { executorFor } from '../../worker/5-executor.ts';
@@ -17,6 +18,7 @@ const api = {
   ...changer,
   random: systemPause.random,
   executorFor,
+  sessionSecret: stageSecret(environment.SESSION_SECRET_ARN),
   agents: new DynamoAgentRegistry(changer.dynamo, environment.RUN_TABLE),
   output: new DynamoOutputStore(changer.dynamo, environment.RUN_TABLE, systemClock),
   archive: new S3OutputArchive(new S3Client(), environment.EXPORT_BUCKET),

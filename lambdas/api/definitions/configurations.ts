@@ -1,3 +1,4 @@
+import { runCommand } from '../../connectors/agent/command.ts';
 import { didYouMean } from '../../entry/did-you-mean.ts';
 import { Problem } from '../../entry/http.ts';
 import type { Clock, Ids } from '../../entry/ports.ts';
@@ -5,6 +6,7 @@ import type { Automation } from '../../pipeline/automation.ts';
 import type { Configuration, StoredConfiguration } from '../../pipeline/configuration.ts';
 import type { Definitions } from '../../pipeline/definitions.ts';
 import { hashOf } from '../../run/canonical-json.ts';
+import { CountersignError } from '../../run/errors.ts';
 import type { configurationRoutes } from '../contract/configurations.ts';
 import { type Paged, pageOf, readPage } from '../paging/paging.ts';
 import type { Handlers } from '../router.ts';
@@ -39,7 +41,7 @@ export const configurationHandlers: Handlers<ConfigurationsPorts, typeof configu
     const before = await ports.definitions.configuration(caller.tenant, name);
     assertRevision(name, before, revision);
     const changed = { ...body, name };
-    await assertConnection(ports, caller.tenant, changed);
+    await assertPlace(ports, caller.tenant, changed);
     const configuration = { ...changed, revision: revisionAfter(before, changed) };
     const how = { replaces: before ?? null };
     await ports.definitions.saveConfiguration(caller.tenant, configuration, authorOf(ports, caller), how);
@@ -85,9 +87,9 @@ function revisionAfter(before: StoredConfiguration | undefined, changed: Configu
   return hashOf(content) === hashOf(JSON.parse(JSON.stringify(changed))) ? revision : revision + 1;
 }
 
-/** Without its connection, every session of the configuration would fail. */
-async function assertConnection({ definitions }: ConfigurationsPorts, tenant: string, { session }: Configuration) {
-  if (session.provider !== 'a2a') return;
+/** Without its connection or its command, every session of the configuration would fail. */
+async function assertPlace({ definitions }: ConfigurationsPorts, tenant: string, { session }: Configuration) {
+  if (session.provider === 'agent') return assertCommand(session);
   const names = (await definitions.connections(tenant)).map(({ name }) => name);
   if (names.includes(session.connection)) return;
   const known = didYouMean(session.connection, names) || '; add it with countersign connections add';
@@ -96,6 +98,19 @@ async function assertConnection({ definitions }: ConfigurationsPorts, tenant: st
     'CONFIGURATION_INVALID',
     `session.connection: there is no connection ${session.connection}${known}`,
   );
+}
+
+/** The rules of commands, e.g. that a profile fits its environment. */
+function assertCommand({
+  provider: _agent,
+  ...command
+}: Extract<Configuration['session'], { provider: 'agent' }>): void {
+  try {
+    runCommand.parse(command);
+  } catch (error) {
+    if (!(error instanceof CountersignError)) throw error;
+    throw new Problem(422, 'CONFIGURATION_INVALID', `session: ${error.message}`);
+  }
 }
 
 async function mustFind({ definitions }: ConfigurationsPorts, tenant: string, name: string) {

@@ -52,6 +52,18 @@ const shared = {
 
 type Shared = z.infer<z.ZodObject<typeof shared>>;
 
+/** The command of a session, as a configuration names it: like that of a step, without what depends on the session. */
+export const SessionCommand = z.strictObject({
+  command: shared.command,
+  args: Arguments.optional().describe('its arguments, one for each element'),
+  profile: shared.profile,
+  segment: shared.segment,
+  credentials: shared.credentials.removeDefault().optional().describe('ids of credentials for this command only'),
+  rollback: z.strictObject({ command: Executable, args: Arguments.optional() }).optional(),
+});
+/** A command is stopped after this time. */
+export const COMMAND_TIMEOUT_MAX_SECONDS = TIMEOUT_MAX_SECONDS;
+
 const profileOf = ({ environment, profile }: Pick<Shared, 'environment' | 'profile'>): ProfileName =>
   profile ?? DEFAULT_PROFILE[environment];
 

@@ -34,11 +34,17 @@ export const SessionInput = z.strictObject({
     .default(TIMEOUT_DEFAULT_SECONDS)
     .describe('the longest time until it completes'),
   resolved: z
-    .strictObject({
-      url: z.url().describe('the address of the configuration'),
-      connection: z.string().describe('the connection with its credential'),
-      instructions: z.string().optional().describe('what every session of it gets'),
-    })
+    .union([
+      z.strictObject({
+        url: z.url().describe('the address of the configuration'),
+        connection: z.string().describe('the connection with its credential'),
+        instructions: z.string().optional().describe('what every session of it gets'),
+      }),
+      z.strictObject({
+        command: z.record(z.string(), z.unknown()).describe('the input of `agent.command`'),
+        instructions: z.string().optional().describe('what every session of it gets'),
+      }),
+    ])
     .optional()
     .describe('set by the worker from the configuration'),
 });

@@ -1,7 +1,9 @@
 import * as z from 'zod';
+import { sha256Hex } from '../../run/canonical-json.ts';
 import { operation, type WriteContext, writeKey } from '../connector.ts';
 import { a2aProvider } from './a2a-provider.ts';
 import { SessionInput } from './session-input.ts';
+import type { SessionContract, SessionPrompt } from './session-provider.ts';
 
 export const SESSION_TOOL = 'agent.session';
 
@@ -28,13 +30,13 @@ export const startSession = operation<SessionInput>({
   input: SessionInput,
   output: SessionOutput,
   content: ['prompt', 'context'],
-  fixed: ['configuration', 'url', 'actions', 'maxActions', 'timeoutSeconds'],
+  fixed: ['configuration', 'url', 'command', 'actions', 'maxActions', 'timeoutSeconds'],
   // What a session returns is treated like the answer of a model.
   asksModel: true,
   propose: (input) => {
     const { configuration = '', prompt, context, actions, maxActions, timeoutSeconds, resolved } = input;
     const fields = {
-      ...{ configuration, url: resolved?.url ?? '', prompt, actions, maxActions, timeoutSeconds },
+      ...{ configuration, ...placeOf(resolved), prompt, actions, maxActions, timeoutSeconds },
       ...(context !== undefined && { context }),
     };
     return {
@@ -44,11 +46,15 @@ export const startSession = operation<SessionInput>({
     };
   },
   async perform(input, context) {
-    const { url, contract } = startedBy(input, context);
-    return result(await a2aProvider.start(context.access, url, contract, promptOf(input, contract)));
+    const { place, contract } = startedBy(input, context);
+    // The commit that records its start creates the run of its command (worker/session/await-session.ts).
+    if ('command' in place) return result({ sessionId: commandRunId(contract) });
+    return result(await a2aProvider.start(context.access, place.url, contract, promptOf(input, contract)));
   },
   async probe(input, context) {
-    const { url, contract } = startedBy(input, context);
+    const { place, contract } = startedBy(input, context);
+    if ('command' in place) return undefined;
+    const { url } = place;
     const found = await a2aProvider.find(context.access, url, contract.sessionKey);
     return found && { ...result(found), recovered: true };
   },
@@ -56,8 +62,14 @@ export const startSession = operation<SessionInput>({
 
 function startedBy({ resolved }: SessionInput, { session: contract }: WriteContext) {
   if (!resolved || !contract) throw new Error('the worker resolves the configuration before it starts a session');
-  return { url: resolved.url, contract };
+  return { place: resolved, contract };
 }
+
+const placeOf = (resolved: SessionInput['resolved']) =>
+  resolved && 'command' in resolved ? { command: resolved.command } : { url: resolved?.url ?? '' };
+
+/** The same for every attempt to start the session. */
+const commandRunId = ({ sessionKey }: SessionContract): string => `run_${sha256Hex(sessionKey).slice(0, 32)}`;
 
 const result = (output: { sessionId: string }) => ({
   output,
@@ -66,10 +78,10 @@ const result = (output: { sessionId: string }) => ({
 });
 
 /** The instructions come first, then the task, then the contract: how to act and how to complete. */
-function promptOf(
+export function promptOf(
   { prompt, context, actions, maxActions, resolved }: SessionInput,
-  contract: NonNullable<WriteContext['session']>,
-) {
+  contract: Pick<SessionContract, 'runId' | 'completionId' | 'until' | 'ownUrl'> & { token?: string },
+): SessionPrompt {
   const { runId, completionId, token, until, ownUrl } = contract;
   const base = `${ownUrl.replace(/\/+$/, '')}/api/v1/runs/${runId}`;
   const text = [
@@ -85,7 +97,7 @@ function promptOf(
   const data = {
     run_id: runId,
     completion_id: completionId,
-    token,
+    ...(token !== undefined && { token }),
     urls: { actions: `${base}/actions`, complete: `${base}/complete`, heartbeat: `${base}/heartbeat` },
     expires_at: until,
     actions,

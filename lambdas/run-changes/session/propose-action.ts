@@ -2,7 +2,7 @@ import { hashOf, sha256Hex } from '../../run/canonical-json.ts';
 import type { CreatedRun } from '../../run/commit.ts';
 import { CountersignError } from '../../run/errors.ts';
 import { earlier, later } from '../../run/lease.ts';
-import type { Run } from '../../run/run.ts';
+import type { ProposedCallInput, Run } from '../../run/run.ts';
 import type { RunDraft } from '../../run/run-draft.ts';
 import type { LoadedRun } from '../../run/run-store.ts';
 import { type OpenSessionStep, REFUSALS_RECORDED_MAX, SESSION_SILENT_MS, sessionActor } from '../../run/session.ts';
@@ -144,11 +144,11 @@ export function seen(
  * A run with one step, in the name of the automation of the session, with its trigger. Everybody whose input the session
  * may have used is a maker, and so is the session itself.
  */
-function actionRun(
-  { run, trigger, steps }: RunState,
-  { id, index, session }: OpenSessionStep,
+export function actionRun(
+  { run, trigger, steps }: Pick<RunState, 'run' | 'trigger' | 'steps'>,
+  { id, index, session }: Pick<OpenSessionStep, 'id' | 'index' | 'session'>,
   runId: string,
-  { tool, input, chosen, risk }: AllowedCall,
+  { tool, input, chosen, risk, session: command }: AllowedCall & Pick<ProposedCallInput, 'session'>,
   at: string,
 ): CreatedRun {
   const { tenant, automation: name, workspace, workflow, subject } = run;
@@ -158,7 +158,7 @@ function actionRun(
   const { plan: _plan, ...event } = trigger;
   const ofAction = {
     ...event,
-    action: { tool, input, chosen, sessionStep: id, ...(risk && { risk }) },
+    action: { tool, input, chosen, sessionStep: id, ...(risk && { risk }), ...(command && { session: command }) },
     receivedAt: at,
   };
   const created = newRun({

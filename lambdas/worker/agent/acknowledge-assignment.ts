@@ -11,6 +11,7 @@ import type { AssignedStep, RunningStep } from '../../run/step.ts';
 import { draftAndCommit, loadState } from '../../run-changes/commit-run.ts';
 import { concludeRun } from '../../run-changes/conclude-run.ts';
 import type { RunState } from '../../run-changes/run-changer.ts';
+import { sessionStdin } from '../../run-changes/session/session-stdin.ts';
 import { reportOutcome } from '../6-report-outcome.ts';
 import { heldBack } from '../held-back.ts';
 import { type AgentPorts, assignmentOf, freeSlot, holdSlot } from './agent-ports.ts';
@@ -35,15 +36,21 @@ export const acknowledgeAssignment: AcknowledgeAssignment<AgentPorts> = async (p
     if (!state || !step) break;
     const held = isHeld(state, assignment) ? step : undefined;
     if (held?.status !== 'running') break;
-    if (held.assigned) return confirmAgain(held, held.assigned, caller);
+    if (held.assigned) return withStdin(ports, state, confirmAgain(held, held.assigned, caller));
     if (!isOn(state.settings, 'writes.enabled')) return holdBack(ports, caller, assignment);
     const why = whyNotNow(state);
     if (why !== undefined) return { confirmed: false, expires_at: null, reason: why };
     const expiresAt = await acknowledge(ports, caller, assignment, state, held);
-    if (expiresAt !== undefined) return { confirmed: true, expires_at: expiresAt };
+    if (expiresAt !== undefined) return withStdin(ports, state, { confirmed: true, expires_at: expiresAt });
   }
   return { confirmed: false, expires_at: null, reason: 'the assignment was withdrawn' };
 };
+
+/** Only the process that may run the command gets it: it contains the token of a session. */
+async function withStdin({ sessionSecret }: AgentPorts, { run, trigger }: RunState, ack: Ack): Promise<Ack> {
+  const stdin = ack.confirmed ? await sessionStdin(sessionSecret, run, trigger) : undefined;
+  return stdin === undefined ? ack : { ...ack, stdin };
+}
 
 function isHeld({ run, steps }: RunState, { stepIndex, leaseVersion }: Assignment): boolean {
   const step = steps.get(stepIndex);

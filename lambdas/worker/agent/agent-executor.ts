@@ -8,9 +8,12 @@ import { type AssignedCommand, assignedCommand } from '../../connectors/agent/co
 import { findOperation } from '../../connectors/registry.ts';
 import { isoNow } from '../../entry/ports.ts';
 import { actionHash } from '../../policy/action-hash.ts';
+import { sha256Hex } from '../../run/canonical-json.ts';
 import { CountersignError } from '../../run/errors.ts';
 import { AGENT_HOLDS_MS, AGENT_LEASE, later } from '../../run/lease.ts';
+import { sessionStdin } from '../../run-changes/session/session-stdin.ts';
 import { counted, METRICS } from '../../telemetry/metrics.ts';
+import { ACTION_STEP } from '../../workflow/action-workflow.ts';
 import type { Dispatched, Executor } from '../5-executor.ts';
 import { watchLease } from '../watch-lease.ts';
 import type { ClaimedStep, Worker } from '../worker.ts';
@@ -88,7 +91,9 @@ async function newAssignment(
   const { step, receipt, traceparent } = claimed;
   const { index: stepIndex, id: stepId, leaseVersion } = step;
   const assignmentId = assignmentIdOf({ runId, stepIndex, leaseVersion });
-  const statement = statementOf({ tenant, runId, at, assignmentId }, claimed, command, agent);
+  const stdin = stepId === ACTION_STEP ? await stdinOf(worker, { tenant, runId }) : undefined;
+  const unsigned = statementOf({ tenant, runId, at, assignmentId }, claimed, command, agent);
+  const statement = { ...unsigned, ...(stdin !== undefined && { stdin_sha256: sha256Hex(stdin) }) };
   const { envelope, statementHash } = await signAssignment(worker.assignmentSigner, statement);
   return {
     schemaVersion: ASSIGNMENT_SCHEMA_VERSION,
@@ -105,6 +110,12 @@ async function newAssignment(
     offeredAt: at,
     acknowledgeBy: step.lease.expiresAt,
   };
+}
+
+/** Only commands that are a session read something. They are actions: the only step of their run. */
+async function stdinOf({ runs, sessionSecret }: Worker, { tenant, runId }: RunId): Promise<string | undefined> {
+  const loaded = await runs.load(tenant, runId);
+  return loaded && sessionStdin(sessionSecret, loaded.run, loaded.trigger);
 }
 
 /** What the agent verifies before it runs anything: signed for this agent, this lease and a time that has not passed. */

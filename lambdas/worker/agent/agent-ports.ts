@@ -9,7 +9,7 @@ import { CountersignError } from '../../run/errors.ts';
 import type { Reporter } from '../6-report-outcome.ts';
 
 /** The ports of the requests that agents send: sync-agent.ts, acknowledge-assignment.ts, complete-assignment.ts. */
-export type AgentPorts = Reporter & { agents: AgentRegistry };
+export type AgentPorts = Reporter & { agents: AgentRegistry; sessionSecret?: () => Promise<string> };
 
 /** The assignment that an agent names. Those of others do not exist for it. */
 export async function assignmentOf(

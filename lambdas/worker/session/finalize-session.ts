@@ -4,8 +4,10 @@ import type { SessionState } from '../../connectors/session/session-provider.ts'
 import { AttemptTime, readTime } from '../../proposal/attempt-time.ts';
 import { recordedError } from '../../run/errors.ts';
 import type { SessionLoss } from '../../run/events/session-events.ts';
+import { isTerminal, type Run } from '../../run/run.ts';
 import type { RunDraft } from '../../run/run-draft.ts';
 import type { OpenSessionStep } from '../../run/session.ts';
+import { controlRun } from '../../run-changes/control-run.ts';
 import { TIMEOUT } from '../../run-changes/next-status.ts';
 import { fail } from '../../run-changes/step-endings.ts';
 import type { EndedSession, StepMessage } from '../../run-changes/step-queue.ts';
@@ -30,9 +32,10 @@ export async function finalizeSession(worker: Worker, draft: RunDraft, step: Ope
     fail(draft, step, error, { by: TIMEOUT, receiptKey });
     return;
   }
-  if (awaits.lookAt > draft.at) return;
+  const isDue = awaits.lookAt <= draft.at;
+  if (!isDue && !session.isCommand) return;
   const state = await stateOf(worker, draft.run, step);
-  if (state === undefined) return;
+  if (state === undefined || (state === 'working' && !isDue)) return;
   const because: SessionLoss = state === 'working' ? 'silent' : state;
   const { id, index } = step;
   draft.record({ type: 'session.lost', step: id, index, because, seenAt: session.seenAt });
@@ -43,10 +46,11 @@ export async function finalizeSession(worker: Worker, draft: RunDraft, step: Ope
 async function stateOf(
   worker: Worker,
   run: RunDraft['run'],
-  { session: { at, sessionId }, id, index }: OpenSessionStep,
+  { session: { at, sessionId, isCommand }, id, index }: OpenSessionStep,
 ): Promise<SessionState | undefined> {
-  if (!at) return 'missing';
   const { tenant } = run;
+  if (isCommand) return stateOfCommand((await worker.runs.load(tenant, sessionId))?.run);
+  if (!at) return 'missing';
   try {
     const access = await worker.connections.open(tenant, at.connection);
     const time = readTime(worker, run, index);
@@ -57,13 +61,25 @@ async function stateOf(
   }
 }
 
+function stateOfCommand(run: Run | undefined): SessionState {
+  if (!run) return 'missing';
+  if (!isTerminal(run)) return 'working';
+  return run.status === 'succeeded' ? 'ended' : 'dead';
+}
+
 /** After the step has ended, asks the provider to end the session. Best effort: a lost message leaves it to its provider. */
 export async function endSession(
   worker: Worker,
   { tenant, runId }: StepMessage,
-  { sessionId, url, connection, traceparent }: EndedSession,
+  { sessionId, traceparent, ...place }: EndedSession,
 ): Promise<void> {
   try {
+    if ('canceledBy' in place) {
+      const command = { kind: 'cancel' as const, reason: 'its session has ended' };
+      await controlRun(worker, { tenant, runId: sessionId }, command, place.canceledBy);
+      return;
+    }
+    const { url, connection } = place;
     const access = await worker.connections.open(tenant, connection);
     const time = new AttemptTime(worker, { traceparent });
     await withinDeadline(time, () => a2aProvider.end(access, url, sessionId));

@@ -11,10 +11,10 @@ import type { ClaimedStep, Worker } from '../worker.ts';
  * attempt after a crash sends the same: one session, one prompt, one token, one completion.
  */
 export async function sessionContract(
-  { sessionSecret }: Pick<Worker, 'sessionSecret'>,
+  { sessionSecret, ownUrl: ofStage }: Pick<Worker, 'sessionSecret' | 'ownUrl'>,
   { tenant, runId }: { tenant: string; runId: string },
   { step, receipt }: Pick<ClaimedStep, 'step' | 'receipt'>,
-  { ownUrl }: Pick<Access, 'ownUrl'>,
+  { ownUrl = ofStage }: Pick<Access, 'ownUrl'>,
 ): Promise<SessionContract> {
   if (!sessionSecret || ownUrl === undefined) {
     throw new CountersignError('CONNECTION_MISSING', 'this stage has no secret or no URL for sessions');

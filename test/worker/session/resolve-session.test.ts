@@ -11,7 +11,7 @@ beforeEach(async () => {
   const a2a = { provider: 'a2a', url: 'https://triage.example.com', connection: 'triage-agent' };
   for (const [name, session] of [
     ['triage', a2a],
-    ['hosts', { provider: 'agent', environment: 'staging' }],
+    ['hosts', { provider: 'agent', command: '/opt/triage/run', environment: 'staging', capabilities: ['triage'] }],
   ] as const) {
     await shop.definitions.saveConfiguration(
       'acme',
@@ -38,13 +38,23 @@ describe('6.4 the configuration of a session', () => {
   it.each([
     ['that nobody names', {}, undefined, 'neither the step nor the automation'],
     ['that does not exist', { configuration: 'gone' }, 'triage', 'there is no configuration gone'],
-    ['with the provider agent', {}, 'hosts', 'sessions run with the provider a2a'],
   ])('%s is refused before anything is started, and the error says what to do', async (_, input, ofRun, message) => {
     await expect(resolve(input, ofRun)).rejects.toMatchObject({
       code: 'CONFIGURATION_UNRESOLVED',
       message: expect.stringContaining(message),
     });
     expect(shop.outside.calls).toEqual([]);
+  });
+
+  it('with the provider agent is the command of an agent, with the time of the session, at most an hour', async () => {
+    const command = { command: '/opt/triage/run', environment: 'staging', capabilities: ['triage'] };
+    expect(await resolve({ timeoutSeconds: 600 }, 'hosts')).toMatchObject({
+      resolved: { command: { ...command, timeoutSeconds: 600 } },
+    });
+    expect(await resolve({ timeoutSeconds: 7_200 }, 'hosts')).toMatchObject({
+      timeoutSeconds: 7_200,
+      resolved: { command: { timeoutSeconds: 3_600 } },
+    });
   });
 
   it('of another tenant does not exist', async () => {
