@@ -242,6 +242,8 @@ describe.each(STAGES)('in stage %s', (stage) => {
       purposes[name] = [...new Set([...(purposes[name] ?? []), ...secrets])].sort();
     }
     expect(purposes).toEqual({
+      // The confirmation of an assignment carries the token of a session that is a command.
+      AgentApiWorkRole: ['SessionTokensSessionSecret'],
       ApiControlRole: ['SessionTokensSessionSecret'],
       ApiMcpRole: ['SessionTokensSessionSecret'],
       IntakeGenericRole: ['WebhookSecrets'],

@@ -74,7 +74,7 @@ describe('6.4 a session on an agent', () => {
     expect(stored).not.toContain('cst_');
   });
 
-  it('is decided on like any command, and whoever caused the run is a maker of it', async () => {
+  it('is decided on like any command, and the session is a maker of it', async () => {
     await atWork();
     const { run, steps } = await commandRun();
     expect(run.request?.action).toMatchObject({ tool: 'agent.command', of: { runId: message.runId, step: 'triage' } });
