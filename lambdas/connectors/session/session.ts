@@ -26,7 +26,10 @@ export const startSession = operation<SessionInput>({
   reversible: false,
   oncePerRun: true,
   // The worker has put the connection of the configuration into the input.
-  connectionIn: (input) => (input as Partial<SessionInput> | undefined)?.resolved?.connection,
+  connectionIn: (input) => {
+    const { resolved } = (input ?? {}) as Partial<SessionInput>;
+    return resolved && 'connection' in resolved ? resolved.connection : undefined;
+  },
   input: SessionInput,
   output: SessionOutput,
   content: ['prompt', 'context'],
