@@ -244,7 +244,10 @@ describe('6.12 POST /automations/{name}/run', () => {
     expect(manual.commits.map(({ events }) => events.map(({ type }) => type))).toEqual([
       ['run.accepted', 'run.requested'],
     ]);
-    expect((await shop.runs.load('acme', body.runId))?.trigger).toMatchObject({ source: 'manual', payload: { inputs: { label: 'triage' } } });
+    expect((await shop.runs.load('acme', body.runId))?.trigger).toMatchObject({
+      source: 'manual',
+      payload: { inputs: { label: 'triage' } },
+    });
     const record = await shop.runs.idempotencyRecord('acme', manual.run.trigger.key);
     expect(record?.runIds).toEqual([body.runId]);
   });

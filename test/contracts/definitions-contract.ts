@@ -70,7 +70,12 @@ export function describeDefinitionsContract(
 
     it('stores, replaces and deletes configurations of sessions, each with an entry in the history', async () => {
       const tenant = newTenant();
-      const session = { provider: 'agent' as const, command: '/bin/true', environment: 'dev' as const, capabilities: ['triage'] };
+      const session = {
+        provider: 'agent' as const,
+        command: '/bin/true',
+        environment: 'dev' as const,
+        capabilities: ['triage'],
+      };
       const first = { name: 'triage', session, revision: 1 };
       const second = { ...first, routing: 'triages issues', revision: 2 };
       await definitions.saveConfiguration(tenant, first, byTest(), { replaces: null });
