@@ -8,8 +8,11 @@ import type { StoredConfiguration } from './configuration.ts';
 import type { Automation, Definitions } from './definitions.ts';
 import type { GenericSource } from './generic-source.ts';
 
-/** A changed automation or setting takes effect within this time. */
+/** A changed automation, configuration or setting takes effect within this time. */
 export const CHANGES_SEEN_WITHIN_MS = 60_000;
+
+/** Only failed reads are not cached. */
+class Missing extends Error {}
 
 type CachedKinds = 'automations' | 'sources' | 'settings' | 'workflow' | 'people' | 'profiles' | 'configuration';
 
@@ -21,6 +24,7 @@ export class CachedDefinitions implements Pick<Definitions, CachedKinds> {
   readonly #sources: Cached<GenericSource[]>;
   readonly #settings: Cached<TenantSettings>;
   readonly #people: Cached<Person[]>;
+  readonly #configurations: Cached<StoredConfiguration>;
   readonly #workflows = new Map<string, PublishedWorkflow>();
 
   /** `stageFlags`: the flags that the stage sets, under those of its tenants. */
@@ -31,6 +35,7 @@ export class CachedDefinitions implements Pick<Definitions, CachedKinds> {
     this.#sources = new Cached(CHANGES_SEEN_WITHIN_MS, now);
     this.#settings = new Cached(CHANGES_SEEN_WITHIN_MS, now);
     this.#people = new Cached(CHANGES_SEEN_WITHIN_MS, now);
+    this.#configurations = new Cached(CHANGES_SEEN_WITHIN_MS, now);
   }
 
   automations(tenant: string): Promise<Automation[]> {
@@ -52,9 +57,19 @@ export class CachedDefinitions implements Pick<Definitions, CachedKinds> {
     return this.#source.profiles(tenant);
   }
 
-  /** Not cached: a run whose configuration was just deleted starts no session. Only runs with sessions read them. */
-  configuration(tenant: string, name: string): Promise<StoredConfiguration | undefined> {
-    return this.#source.configuration(tenant, name);
+  /** A missing one is not cached: it is used as soon as somebody creates it. */
+  async configuration(tenant: string, name: string): Promise<StoredConfiguration | undefined> {
+    const read = async () => {
+      const found = await this.#source.configuration(tenant, name);
+      if (!found) throw new Missing();
+      return found;
+    };
+    try {
+      return await this.#configurations.get(`${tenant}/${name}`, read);
+    } catch (error) {
+      if (error instanceof Missing) return undefined;
+      throw error;
+    }
   }
 
   people(tenant: string, { fresh } = { fresh: false }): Promise<Person[]> {

@@ -24,6 +24,20 @@ describe('definitions cached in a warm function', () => {
     expect(await cached.automations('acme')).toHaveLength(1);
   });
 
+  it('find a new configuration at once, and a deleted one no more within a minute', async () => {
+    const session = { provider: 'a2a' as const, url: 'https://agent.example.com', connection: 'agent' };
+    const configuration = { name: 'bot', session, revision: 1 };
+    expect(await cached.configuration('acme', 'bot')).toBeUndefined();
+    await source.saveConfiguration('acme', configuration);
+    expect(await cached.configuration('acme', 'bot')).toEqual(configuration);
+    expect(await cached.configuration('globex', 'bot')).toBeUndefined();
+    await source.deleteConfiguration('acme', configuration);
+    clock.advance(59_999);
+    expect(await cached.configuration('acme', 'bot')).toEqual(configuration);
+    clock.advance(1);
+    expect(await cached.configuration('acme', 'bot')).toBeUndefined();
+  });
+
   it('are cached for each tenant', async () => {
     await source.saveAutomation('acme', automation('ours'));
     expect(await cached.automations('acme')).toHaveLength(1);
