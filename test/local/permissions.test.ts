@@ -112,6 +112,11 @@ const KNOWN: { role?: string; action: string; reason: string }[] = [
   { role: 'AgentApiWork', action: 'dynamodb:UpdateItem', reason: 'slots: a result can end a run, as for ApiControl' },
   { role: 'AgentApiWork', action: 'dynamodb:DeleteItem', reason: 'the same' },
   { role: 'AgentApiWork', action: 'dynamodb:Query', reason: 'the same: the next run that waits for the slot' },
+  {
+    role: 'AgentApiWork',
+    action: 'secretsmanager:GetSecretValue',
+    reason: 'a session that is a command (agent/local-host.test.ts)',
+  },
   { role: 'LiveFeedFanOut', action: 'dynamodb:DeleteItem', reason: 'connections that are gone (live-feed.test.ts)' },
   { role: 'LiveFeedFanOut', action: 'sqs:SendMessage', reason: 'batches that are given up (stream-source.test.ts)' },
   { role: 'SweepSweeper', action: 'dynamodb:GetItem', reason: 'the same, for a slot of a schedule' },
@@ -211,6 +216,9 @@ async function as(key: string, method: string, path: string, body?: unknown, hea
 
 /** Over the API, by a schedule, by a webhook of an own source, from a plan, and again from an earlier run. */
 async function runsThatPeopleStart(): Promise<void> {
+  const labels = { owner: 'octo-org', repo: 'payments', number: 7, labels: ['proposed'] };
+  const action = await host.command('/actions', { tool: 'github.labels.add', input: labels });
+  expect(action.status).toBe(201);
   // A session whose token nobody signed.
   await host.request('POST', `/api/v1/runs/run_${'0'.repeat(32)}/actions`, {
     headers: { authorization: 'Bearer cst_e30.forged', 'idempotency-key': 'one' },
