@@ -47,6 +47,7 @@ const PROGRAMS: Record<string, { entry: string; file: string }> = {
 export const FUNCTION_ALIASES: Record<string, string> = {
   'node:http': './lambdas/entry/node-http.ts',
   '@aws-sdk/credential-provider-node': './lambdas/entry/environment-credentials.ts',
+  '@aws-sdk/core/client': './lambdas/entry/aws-sdk-plugins.ts',
 };
 
 /** The folder of an entry point's bundle: `intake/github` → the folder with its index.mjs. */
