@@ -91,6 +91,8 @@ function settings(entryPoints: Record<string, string>, outdir: string, target = 
     format: 'esm',
     mainFields: ['module', 'main'],
     alias: FUNCTION_ALIASES,
+    // In place of the global `fetch`.
+    inject: ['lambdas/entry/node-fetch.ts'],
     // The SDK imports it in browsers only.
     external: ['bowser'],
     // Names stay readable in stack traces. With `minify` and `keepNames` instead, each import is a tenth slower: it names every function by a call.

@@ -34,6 +34,7 @@ export async function stackResponse(
 export async function sendToStack({ ResponseURL }: StackRequest, response: unknown): Promise<void> {
   // As bytes, because text is sent with a content type, which the signature of the URL does not include.
   const body = Buffer.from(JSON.stringify(response));
-  const { ok, status } = await fetch(ResponseURL, { method: 'PUT', body });
+  const { ok, status, body: unread } = await fetch(ResponseURL, { method: 'PUT', body });
+  await unread?.cancel();
   if (!ok) throw new Error(`CloudFormation rejected the response (${status})`);
 }

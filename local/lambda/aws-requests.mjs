@@ -5,8 +5,8 @@ import { Readable, Writable } from 'node:stream';
 const IS_S3 = /Credential=[^,]*\/s3\/aws4_request/;
 
 /**
- * Replaces `http.request` for this endpoint. Returns the function that takes the replies of the host. Requests to other addresses,
- * and those of `fetch`, use sockets as before.
+ * Replaces `http.request` for this endpoint. Returns the function that takes the replies of the host. Requests to other addresses
+ * use sockets as before.
  */
 export function passAwsRequests(endpointUrl, post) {
   const http = process.getBuiltinModule('node:http');
@@ -24,7 +24,7 @@ export function passAwsRequests(endpointUrl, post) {
   return (reply) => waiting.get(reply.id)?.receive(reply);
 }
 
-/** What the SDK needs of a ClientRequest. */
+/** What the SDK, which passes `onResponse`, and the `fetch` of bundles, which listens to `response`, need of a ClientRequest. */
 class PassedRequest extends Writable {
   #id;
   #options;
@@ -78,8 +78,12 @@ class PassedRequest extends Writable {
       return;
     }
     const bytes = Buffer.from(body);
+    const { onResponse } = this.#ports;
     // Objects of S3 are read as streams. The SDK takes other bodies as bytes, too, which saves a stream for each.
-    const response = IS_S3.test(this.#options.headers.authorization ?? '') ? Readable.from([bytes]) : bytes;
-    this.#ports.onResponse(Object.assign(response, { statusCode: status, statusMessage: '', headers }));
+    const asBytes = onResponse && !IS_S3.test(this.#options.headers.authorization ?? '');
+    const response = asBytes ? bytes : Readable.from([bytes]);
+    Object.assign(response, { statusCode: status, statusMessage: '', headers });
+    if (onResponse) onResponse(response);
+    else this.emit('response', response);
   }
 }

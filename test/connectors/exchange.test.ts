@@ -2,9 +2,10 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { inspect } from 'node:util';
 import { gzipSync } from 'node:zlib';
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import * as z from 'zod';
 import { exchange, RESPONSE_MAX_BYTES } from '../../lambdas/connectors/exchange.ts';
+import { fetch as bundledFetch } from '../../lambdas/entry/node-fetch.ts';
 import { freePort } from '../../local/host/free-port.ts';
 
 type Answering = (request: IncomingMessage, response: ServerResponse) => void;
@@ -132,151 +133,203 @@ const ANSWERS: [string, Answering, object, object][] = [
   ],
 ];
 
-describe('a response that is too large', () => {
-  /** Writes as long as the client reads. */
-  let written = 0;
-  const endless =
-    (status: number, headers: Record<string, string> = {}): Answering =>
-    (_request, response) => {
-      written = 0;
-      response.writeHead(status, headers);
-      const piece = Buffer.alloc(64 * 1024, ' ');
-      const write = () => {
-        while (!response.destroyed) {
-          written += piece.length;
-          if (!response.write(piece)) return response.once('drain', write);
-        }
+/** Bundles of functions have their own. */
+describe.each([
+  ['the fetch of Node.js', globalThis.fetch],
+  ['the fetch of bundles', bundledFetch],
+])('with %s', (_name, fetch) => {
+  beforeEach(() => {
+    vi.stubGlobal('fetch', fetch);
+  });
+
+  describe('a response that is too large', () => {
+    /** Writes as long as the client reads. */
+    let written = 0;
+    const endless =
+      (status: number, headers: Record<string, string> = {}): Answering =>
+      (_request, response) => {
+        written = 0;
+        response.writeHead(status, headers);
+        const piece = Buffer.alloc(64 * 1024, ' ');
+        const write = () => {
+          while (!response.destroyed) {
+            written += piece.length;
+            if (!response.write(piece)) return response.once('drain', write);
+          }
+        };
+        write();
       };
-      write();
-    };
-  /** 64 MiB of spaces in 64 KiB. */
-  const PACKED = gzipSync(Buffer.alloc(64 * 1024 * 1024, ' '));
-  const TOO_LARGE: [string, Answering][] = [
-    ['an answer without end', endless(200)],
-    ['an answer that says it is short', endless(200, { 'transfer-encoding': 'chunked', 'x-length': '2' })],
-    ['a small answer that unpacks to a huge one', says(200, PACKED, { 'content-encoding': 'gzip' })],
-  ];
+    /** 64 MiB of spaces in 64 KiB. */
+    const PACKED = gzipSync(Buffer.alloc(64 * 1024 * 1024, ' '));
+    const TOO_LARGE: [string, Answering][] = [
+      ['an answer without end', endless(200)],
+      ['an answer that says it is short', endless(200, { 'transfer-encoding': 'chunked', 'x-length': '2' })],
+      ['a small answer that unpacks to a huge one', says(200, PACKED, { 'content-encoding': 'gzip' })],
+    ];
 
-  it.each(TOO_LARGE)('leaves the outcome of a write unknown: %s', async (_what, how) => {
-    await expect(ask('POST', how)).rejects.toMatchObject({ ...UNKNOWN, message: expect.stringContaining('8388608') });
-    expect(received).toHaveLength(1);
-  });
-
-  it.each(TOO_LARGE)('fails a read, which is not retried: %s', async (_what, how) => {
-    await expect(ask('GET', how)).rejects.toMatchObject({ ...REFUSED, message: expect.stringContaining('8388608') });
-  });
-
-  it.each([200, 301, 400, 429, 500])('with status %i is not read to the end', async (status) => {
-    const closed = Promise.withResolvers<void>();
-    const watched: Answering = (request, response) => {
-      response.once('close', () => closed.resolve());
-      endless(status)(request, response);
-    };
-    await expect(ask('POST', watched)).rejects.toBeDefined();
-    await closed.promise;
-    // The read bytes, and those in the buffers of the client, the server and the system.
-    expect(written).toBeLessThan(4 * RESPONSE_MAX_BYTES);
-  });
-
-  it('of exactly the limit is read', async () => {
-    const whole = `{"done":true${' '.repeat(RESPONSE_MAX_BYTES - DONE.length)}}`;
-    expect(await ask('GET', says(200, whole))).toMatchObject({ body: { done: true } });
-    await expect(ask('GET', says(200, ` ${whole}`))).rejects.toMatchObject(REFUSED);
-  });
-});
-
-describe('an exchange', () => {
-  it('sends one request and returns the response', async () => {
-    expect(await ask('POST', says(201, '{"done":true,"more":1}'))).toMatchObject({
-      status: 201,
-      body: { done: true },
+    it.each(TOO_LARGE)('leaves the outcome of a write unknown: %s', async (_what, how) => {
+      await expect(ask('POST', how)).rejects.toMatchObject({ ...UNKNOWN, message: expect.stringContaining('8388608') });
+      expect(received).toHaveLength(1);
     });
-    expect(received).toHaveLength(1);
-    expect(received[0]).toMatchObject({
-      method: 'POST',
-      body: '{"a":1}',
-      headers: { authorization: 'Bearer x', 'content-type': 'application/json' },
+
+    it.each(TOO_LARGE)('fails a read, which is not retried: %s', async (_what, how) => {
+      await expect(ask('GET', how)).rejects.toMatchObject({ ...REFUSED, message: expect.stringContaining('8388608') });
+    });
+
+    it.each([200, 301, 400, 429, 500])('with status %i is not read to the end', async (status) => {
+      const closed = Promise.withResolvers<void>();
+      const watched: Answering = (request, response) => {
+        response.once('close', () => closed.resolve());
+        endless(status)(request, response);
+      };
+      await expect(ask('POST', watched)).rejects.toBeDefined();
+      await closed.promise;
+      // The read bytes, and those in the buffers of the client, the server and the system.
+      expect(written).toBeLessThan(4 * RESPONSE_MAX_BYTES);
+    });
+
+    it('of exactly the limit is read', async () => {
+      const whole = `{"done":true${' '.repeat(RESPONSE_MAX_BYTES - DONE.length)}}`;
+      expect(await ask('GET', says(200, whole))).toMatchObject({ body: { done: true } });
+      await expect(ask('GET', says(200, ` ${whole}`))).rejects.toMatchObject(REFUSED);
     });
   });
 
-  it.each(ANSWERS)('maps %s to the outcome of a write, and sends no second request', async (_what, how, meaning) => {
-    await expect(ask('POST', how)).rejects.toMatchObject(meaning);
-    expect(received).toHaveLength(1);
-  });
-
-  it.each(ANSWERS)('maps %s to the outcome of a read, which changed nothing', async (_what, how, _write, meaning) => {
-    await expect(ask('GET', how)).rejects.toMatchObject(meaning);
-  });
-
-  it('to an unreachable host was not made', async () => {
-    const nobody = `http://127.0.0.1:${await freePort()}`;
-    await expect(ask('POST', says(200, DONE), nobody)).rejects.toMatchObject(LATER);
-  });
-
-  it.each<[string, unknown, object]>([
-    ['a host that is not known', failure('ENOTFOUND', 'getaddrinfo'), LATER],
-    ['a host without a way to it', failure('EHOSTUNREACH', 'connect'), LATER],
-    ['a network without a way to it', failure('ENETUNREACH', 'connect'), LATER],
-    ['a connection that is not accepted', failure('UND_ERR_CONNECT_TIMEOUT'), LATER],
-    ['no address that answers', new AggregateError([failure('ETIMEDOUT', 'connect'), failure('ECONNREFUSED')]), LATER],
-    ['a certificate that is over', failure('CERT_HAS_EXPIRED'), UNTRUSTED],
-    ['a self-signed certificate', failure('DEPTH_ZERO_SELF_SIGNED_CERT'), UNTRUSTED],
-    ['a certificate of an unknown issuer', failure('UNABLE_TO_VERIFY_LEAF_SIGNATURE'), UNTRUSTED],
-    ['a certificate for another name', failure('ERR_TLS_CERT_ALTNAME_INVALID'), UNTRUSTED],
-    ['a way that was lost on the way', failure('EHOSTUNREACH', 'read'), UNKNOWN],
-    ['a connection that was cut', failure('ECONNRESET', 'read'), UNKNOWN],
-    ['a connection that was closed', failure('UND_ERR_SOCKET'), UNKNOWN],
-    ['one address that may have got it', new AggregateError([failure('ECONNREFUSED'), failure('EPIPE')]), UNKNOWN],
-  ])('maps %s to the outcome of a write', async (_what, cause, meaning) => {
-    vi.stubGlobal('fetch', async () => {
-      throw new TypeError('fetch failed', { cause });
+  describe('an exchange', () => {
+    it('sends one request and returns the response', async () => {
+      expect(await ask('POST', says(201, '{"done":true,"more":1}'))).toMatchObject({
+        status: 201,
+        body: { done: true },
+      });
+      expect(received).toHaveLength(1);
+      expect(received[0]).toMatchObject({
+        method: 'POST',
+        body: '{"a":1}',
+        headers: { authorization: 'Bearer x', 'content-type': 'application/json' },
+      });
     });
-    await expect(ask('POST', says(200, DONE))).rejects.toMatchObject(meaning);
+
+    it.each(ANSWERS)('maps %s to the outcome of a write, and sends no second request', async (_what, how, meaning) => {
+      await expect(ask('POST', how)).rejects.toMatchObject(meaning);
+      expect(received).toHaveLength(1);
+    });
+
+    it.each(ANSWERS)('maps %s to the outcome of a read, which changed nothing', async (_what, how, _write, meaning) => {
+      await expect(ask('GET', how)).rejects.toMatchObject(meaning);
+    });
+
+    it('to an unreachable host was not made', async () => {
+      const nobody = `http://127.0.0.1:${await freePort()}`;
+      await expect(ask('POST', says(200, DONE), nobody)).rejects.toMatchObject(LATER);
+    });
+
+    it.each<[string, unknown, object]>([
+      ['a host that is not known', failure('ENOTFOUND', 'getaddrinfo'), LATER],
+      ['a host without a way to it', failure('EHOSTUNREACH', 'connect'), LATER],
+      ['a network without a way to it', failure('ENETUNREACH', 'connect'), LATER],
+      ['a connection that is not accepted', failure('UND_ERR_CONNECT_TIMEOUT'), LATER],
+      [
+        'no address that answers',
+        new AggregateError([failure('ETIMEDOUT', 'connect'), failure('ECONNREFUSED')]),
+        LATER,
+      ],
+      ['a certificate that is over', failure('CERT_HAS_EXPIRED'), UNTRUSTED],
+      ['a self-signed certificate', failure('DEPTH_ZERO_SELF_SIGNED_CERT'), UNTRUSTED],
+      ['a certificate of an unknown issuer', failure('UNABLE_TO_VERIFY_LEAF_SIGNATURE'), UNTRUSTED],
+      ['a certificate for another name', failure('ERR_TLS_CERT_ALTNAME_INVALID'), UNTRUSTED],
+      ['a way that was lost on the way', failure('EHOSTUNREACH', 'read'), UNKNOWN],
+      ['a connection that was cut', failure('ECONNRESET', 'read'), UNKNOWN],
+      ['a connection that was closed', failure('UND_ERR_SOCKET'), UNKNOWN],
+      ['one address that may have got it', new AggregateError([failure('ECONNREFUSED'), failure('EPIPE')]), UNKNOWN],
+    ])('maps %s to the outcome of a write', async (_what, cause, meaning) => {
+      vi.stubGlobal('fetch', async () => {
+        throw new TypeError('fetch failed', { cause });
+      });
+      await expect(ask('POST', says(200, DONE))).rejects.toMatchObject(meaning);
+    });
+
+    it('never quotes the target, which may echo the request', async () => {
+      for (const status of [200, 301, 400, 429, 500]) {
+        const how = says(status, 'CANARY', { location: `${url}/CANARY` });
+        const failed = await ask('POST', how).catch((error: Error) => error);
+        expect(inspect(failed, { depth: 10 })).not.toContain('CANARY');
+      }
+    });
+
+    it('accepts an empty body only if none is expected', async () => {
+      answering = says(204, '');
+      const request = { system: 'Target', method: 'DELETE', url, headers: {} } as const;
+      expect(await exchange({ ...request, responseSchema: z.undefined() })).toMatchObject({
+        status: 204,
+        body: undefined,
+      });
+      answering = says(200, DONE);
+      await expect(exchange({ ...request, responseSchema: z.undefined() })).rejects.toMatchObject(UNKNOWN);
+    });
+
+    it('sends a form as a form, and a read-only POST without a response may be repeated', async () => {
+      received = [];
+      answering = says(503, '');
+      const body = new URLSearchParams({ a: 'b c' });
+      const responseSchema = z.object({ done: z.boolean() });
+      const request = {
+        system: 'Target',
+        method: 'POST',
+        url,
+        headers: {},
+        body,
+        readOnly: true,
+        responseSchema,
+      } as const;
+      await expect(exchange(request)).rejects.toMatchObject(LATER);
+      expect(received).toMatchObject([
+        { body: 'a=b+c', headers: { 'content-type': 'application/x-www-form-urlencoded' } },
+      ]);
+    });
+
+    it('replaces lone surrogates, which cannot be hashed', async () => {
+      answering = says(200, '{"done":"\\ud83d"}');
+      const responseSchema = z.object({ done: z.string() });
+      const request = { system: 'Target', method: 'GET', url, headers: {}, responseSchema } as const;
+      expect((await exchange(request)).body.done).toBe('\ufffd');
+    });
   });
 
-  it('never quotes the target, which may echo the request', async () => {
-    for (const status of [200, 301, 400, 429, 500]) {
-      const how = says(status, 'CANARY', { location: `${url}/CANARY` });
-      const failed = await ask('POST', how).catch((error: Error) => error);
-      expect(inspect(failed, { depth: 10 })).not.toContain('CANARY');
+  it('waits until the deadline for a response, and for the rest of one', async () => {
+    const silent: Answering = () => undefined;
+    const half: Answering = (_request, response) => void response.writeHead(200).write('{"done"');
+    for (const how of [silent, half]) {
+      answering = how;
+      const request = { system: 'Target', method: 'POST', url, headers: {}, timeoutMs: 100 } as const;
+      const responseSchema = z.object({ done: z.boolean() });
+      await expect(exchange({ ...request, responseSchema })).rejects.toMatchObject(UNKNOWN);
     }
   });
 
-  it('accepts an empty body only if none is expected', async () => {
-    answering = says(204, '');
-    const request = { system: 'Target', method: 'DELETE', url, headers: {} } as const;
-    expect(await exchange({ ...request, responseSchema: z.undefined() })).toMatchObject({
-      status: 204,
-      body: undefined,
-    });
-    answering = says(200, DONE);
-    await expect(exchange({ ...request, responseSchema: z.undefined() })).rejects.toMatchObject(UNKNOWN);
+  it('asks for compressed responses, and reads them', async () => {
+    const how: Answering = (request, response) => {
+      expect(request.headers['accept-encoding']).toContain('gzip');
+      says(200, gzipSync(DONE), { 'content-encoding': 'gzip' })(request, response);
+    };
+    expect(await ask('GET', how)).toMatchObject({ body: { done: true } });
+    const cut = gzipSync(DONE).subarray(0, 12);
+    await expect(ask('POST', says(200, cut, { 'content-encoding': 'gzip' }))).rejects.toMatchObject(UNKNOWN);
   });
 
-  it('sends a form as a form, and a read-only POST without a response may be repeated', async () => {
-    received = [];
-    answering = says(503, '');
-    const body = new URLSearchParams({ a: 'b c' });
-    const responseSchema = z.object({ done: z.boolean() });
-    const request = {
-      system: 'Target',
-      method: 'POST',
-      url,
-      headers: {},
-      body,
-      readOnly: true,
-      responseSchema,
-    } as const;
-    await expect(exchange(request)).rejects.toMatchObject(LATER);
-    expect(received).toMatchObject([
-      { body: 'a=b+c', headers: { 'content-type': 'application/x-www-form-urlencoded' } },
-    ]);
+  it('sends nothing to an address with a password', async () => {
+    const address = url.replace('http://', 'http://name:password@');
+    await expect(ask('POST', says(200, DONE), address)).rejects.toMatchObject(UNKNOWN);
+    expect(received).toEqual([]);
   });
+});
 
-  it('replaces lone surrogates, which cannot be hashed', async () => {
-    answering = says(200, '{"done":"\\ud83d"}');
-    const responseSchema = z.object({ done: z.string() });
-    const request = { system: 'Target', method: 'GET', url, headers: {}, responseSchema } as const;
-    expect((await exchange(request)).body.done).toBe('\ufffd');
-  });
+it('the fetch of bundles uses a connection again', async () => {
+  vi.stubGlobal('fetch', bundledFetch);
+  const ports = new Set<number | undefined>();
+  const how: Answering = (request, response) => {
+    ports.add(request.socket.remotePort);
+    says(200, DONE)(request, response);
+  };
+  for (let each = 0; each < 3; each += 1) await ask('POST', how);
+  expect(ports.size).toBe(1);
 });

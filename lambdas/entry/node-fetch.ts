@@ -1,0 +1,101 @@
+import { type ClientRequest, type IncomingMessage, Agent as PlainAgent, request as requestPlain } from 'node:http';
+import { request as requestTls, Agent as TlsAgent } from 'node:https';
+import { pipeline, type Readable } from 'node:stream';
+import { urlToHttpOptions } from 'node:url';
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+
+/** What functions use of the parameters of `fetch`. Redirects are returned, not followed. */
+interface Init {
+  method?: string;
+  headers?: Record<string, string>;
+  body?: string | Uint8Array | URLSearchParams;
+  signal?: AbortSignal;
+  redirect?: 'manual';
+}
+
+/** As in the `fetch` of Node.js. Many servers close a connection that was idle for 5 s. */
+const IDLE_CONNECTION_MS = 4_000;
+const KEEP_ALIVE = { keepAlive: true, timeout: IDLE_CONNECTION_MS };
+// Pure, so that bundles without requests leave this file out.
+const agents = { plain: /* @__PURE__ */ new PlainAgent(KEEP_ALIVE), tls: /* @__PURE__ */ new TlsAgent(KEEP_ALIVE) };
+
+const DECODERS: Record<string, () => NodeJS.ReadWriteStream & Readable> = {
+  gzip: createGunzip,
+  deflate: createInflate,
+  br: createBrotliDecompress,
+};
+const ACCEPTED = 'gzip, deflate, br';
+
+/**
+ * Bundles contain this function in place of the global `fetch` (lib/bundle-functions.ts), because that takes three times the CPU
+ * time for a request, and as long as the import of a small function when it is first called. What functions do not use is left out.
+ */
+export function fetch(address: string | URL, { method = 'GET', headers, body, signal }: Init = {}): Promise<Fetched> {
+  return new Promise((resolve, reject) => {
+    const failed = (cause: unknown) => reject(new TypeError('fetch failed', { cause }));
+    const url = new URL(address);
+    // As the global `fetch`: such a URL would put a password into logs.
+    if (url.username || url.password) return failed(new Error('the URL contains credentials'));
+    if (signal?.aborted) return reject(signal.reason);
+    const { hostname, port, path } = urlToHttpOptions(url);
+    const options = { host: hostname, port, path, method, headers: { 'accept-encoding': ACCEPTED, ...headers } };
+    const sent =
+      url.protocol === 'https:'
+        ? requestTls({ ...options, agent: agents.tls })
+        : requestPlain({ ...options, agent: agents.plain });
+    abortWith(signal, sent, reject);
+    sent.on('error', failed);
+    sent.once('close', () => failed(new Error('the connection was closed without a response')));
+    sent.once('response', (response: IncomingMessage) => resolve(new Fetched(response)));
+    sent.end(body instanceof URLSearchParams ? String(body) : body);
+  });
+}
+
+/** Ends the request, and the response if it has begun. */
+function abortWith(signal: AbortSignal | undefined, sent: ClientRequest, reject: (reason: unknown) => void): void {
+  if (!signal) return;
+  const abort = () => {
+    reject(signal.reason);
+    sent.destroy(signal.reason as Error);
+  };
+  signal.addEventListener('abort', abort, { once: true });
+  sent.once('close', () => signal.removeEventListener('abort', abort));
+}
+
+/** What functions use of a `Response`. Its body must be read or cancelled, so that the connection can be used again. */
+class Fetched {
+  readonly status: number;
+  readonly headers: { get(name: string): string | null };
+  readonly body: AsyncIterable<Uint8Array> & { cancel(): Promise<void> };
+
+  constructor(response: IncomingMessage) {
+    this.status = response.statusCode ?? 0;
+    this.headers = {
+      get: (name) => {
+        const value = response.headers[name.toLowerCase()];
+        return value === undefined ? null : [value].flat().join(', ');
+      },
+    };
+    this.body = Object.assign(decoded(response), { cancel: async () => void response.destroy() });
+  }
+
+  get ok(): boolean {
+    return this.status >= 200 && this.status < 300;
+  }
+
+  async text(): Promise<string> {
+    const pieces: Uint8Array[] = [];
+    for await (const piece of this.body) pieces.push(piece);
+    return Buffer.concat(pieces).toString('utf8');
+  }
+
+  async json(): Promise<unknown> {
+    return JSON.parse(await this.text());
+  }
+}
+
+function decoded(response: IncomingMessage): Readable {
+  const decoder = DECODERS[String(response.headers['content-encoding']).replace(/^x-/, '')];
+  // The reader of the decoder sees the errors of both.
+  return decoder ? pipeline(response, decoder(), () => undefined) : response;
+}
