@@ -48,6 +48,9 @@ export const FUNCTION_ALIASES: Record<string, string> = {
   'node:http': './lambdas/entry/node-http.ts',
   '@aws-sdk/credential-provider-node': './lambdas/entry/environment-credentials.ts',
   '@aws-sdk/core/client': './lambdas/entry/aws-sdk-plugins.ts',
+  '@aws-sdk/middleware-endpoint-discovery': './lambdas/entry/no-endpoint-discovery.ts',
+  '@smithy/core/event-streams': './lambdas/entry/no-event-streams.ts',
+  jsonata: './lambdas/entry/lazy-jsonata.ts',
 };
 
 /** The folder of an entry point's bundle: `intake/github` → the folder with its index.mjs. */
