@@ -1,7 +1,7 @@
 import { isoNow } from '../entry/ports.ts';
 import { newOutboxEntry } from '../outbox/outbox.ts';
 import { type Approval, isOpen } from '../run/approval.ts';
-import type { RunStore } from '../run/run-store.ts';
+import type { RunStore, WaitToken } from '../run/run-store.ts';
 import { changeRun } from '../run-changes/change-run.ts';
 import type { RunChanger } from '../run-changes/run-changer.ts';
 import { ESCALATION_STAGES, type EscalationStage } from './environment.ts';
@@ -47,11 +47,13 @@ const RETRIES_OF_A_STAGE_MAX = 10_000;
 const NEXT_STAGE_AT = { notify: 'remindAt', remind: 'slaAt', escalate: 'expiresAt' } as const;
 
 /**
- * The state machine has reached an escalation stage and waits with a task token. The token is stored first: from then on a
- * decision ends the wait. Then people are notified. If the approval is closed in DynamoDB, nothing waits for it.
+ * The state machine has reached an escalation stage and waits with a task token. From when the token is stored, a decision ends
+ * the wait; who decides earlier closes the approval before that, and the execution ends here. If the approval is closed in
+ * DynamoDB, nothing waits for it.
  */
 export async function waitForDecision(waiter: Waiter, waiting: Waiting): Promise<void> {
   try {
+    if (waiting.escalationStage === 'notify' && (await announce(waiter, waiting))) return;
     const approval = await storeToken(waiter, waiting);
     // Functions of several stages may run at the same time, if this one is slow or the clocks differ.
     if (!approval) return waiter.log.warn('a later escalation stage waits already', { approvalId: waiting.approvalId });
@@ -61,6 +63,22 @@ export async function waitForDecision(waiter: Waiter, waiting: Waiting): Promise
     if (error instanceof ApprovalClosed) await stopWaiting(waiter, waiting);
     throw error;
   }
+}
+
+/**
+ * Posts the card, and stores it together with the token: one write instead of two. False if there is nothing to announce. If
+ * the card cannot be posted, the token is stored without it, because the execution waits and people may decide elsewhere.
+ */
+async function announce(waiter: Waiter, waiting: Waiting): Promise<boolean> {
+  const approval = await readOpen(waiter, waiting);
+  if (approval.status !== 'requested' || isoNow(waiter.clock) >= approval[NEXT_STAGE_AT.notify]) return false;
+  try {
+    await postCard(waiter, waiting, approval, tokenOf(waiting));
+  } catch (error) {
+    if (!(error instanceof ApprovalClosed)) await storeToken(waiter, waiting);
+    throw error;
+  }
+  return true;
 }
 
 async function notify(waiter: Waiter, waiting: Waiting, approval: Approval): Promise<void> {
@@ -96,18 +114,25 @@ async function stopWaiting({ runs, cards }: Waiter, { entryId, tenant, runId, ap
 
 /** Nothing if the execution waits with a later token. */
 function storeToken(waiter: Waiter, waiting: Waiting): Promise<Approval | undefined> {
-  const { entryId, taskToken, escalationStage, retryCount, ...ref } = waiting;
-  const waitNumber = ESCALATION_STAGES.indexOf(escalationStage) * RETRIES_OF_A_STAGE_MAX + retryCount;
-  return change(waiter, ref, (approval) =>
-    waiter.runs.storeTaskToken(entryId, approval, {}, { taskToken, waitNumber }),
-  );
+  const { entryId, ...ref } = waiting;
+  return change(waiter, ref, (approval) => waiter.runs.storeTaskToken(entryId, approval, {}, tokenOf(waiting)));
 }
 
-async function postCard(waiter: Waiter, waiting: Waiting, approval: Approval): Promise<void> {
+const tokenOf = ({ taskToken, escalationStage, retryCount }: Waiting): WaitToken => ({
+  taskToken,
+  waitNumber: ESCALATION_STAGES.indexOf(escalationStage) * RETRIES_OF_A_STAGE_MAX + retryCount,
+});
+
+async function postCard(waiter: Waiter, waiting: Waiting, approval: Approval, token?: WaitToken): Promise<void> {
   const { entryId, escalationStage, retryCount, ...ref } = waiting;
   const card = approval.card ?? (await waiter.cards.post(approval, retryCount > 0 || escalationStage !== 'notify'));
-  const noted = (now: Approval) => waiter.runs.storeTaskToken(entryId, now, { status: 'notified', card });
-  await change(waiter, ref, noted).catch(async (error: unknown) => {
+  const note = async () => {
+    const store = (now: Approval, stored?: WaitToken) =>
+      waiter.runs.storeTaskToken(entryId, now, { status: 'notified', card }, stored);
+    // If a later stage waits already, its token stays.
+    if (!(await change(waiter, ref, (now) => store(now, token)))) await change(waiter, ref, (now) => store(now));
+  };
+  await note().catch(async (error: unknown) => {
     // Decided while the card was posted: no row names the card, so the decision must be shown on it here.
     const closed =
       error instanceof ApprovalClosed && (await waiter.runs.approval(ref.tenant, ref.runId, ref.approvalId));

@@ -1,4 +1,5 @@
-import { canonicalJson } from '../../run/canonical-json.ts';
+import { canonicalJson, sha256Hex } from '../../run/canonical-json.ts';
+import { dayOf } from '../../run/log-entry.ts';
 import type { Enrichment, TerminalRun } from '../../run/run.ts';
 import type { Step } from '../../run/step.ts';
 
@@ -8,8 +9,12 @@ import type { Step } from '../../run/step.ts';
  */
 export const artifactKey = (
   { tenant, runId }: Pick<TerminalRun, 'tenant' | 'runId'>,
-  file: 'artifacts.jsonl' | 'enrichment.json' | 'completion.json' | 'values.json',
+  file: 'enrichment.json' | 'completion.json' | 'values.json',
 ) => `artifacts/${tenant}/${runId}/${file}`;
+
+/** Of runs that were sealed together. */
+export const artifactsKey = ({ tenant, completedAt }: TerminalRun, content: Buffer): string =>
+  `artifacts/${tenant}/${dayOf(completedAt)}/${sha256Hex(content)}.jsonl`;
 
 export const enrichmentArtifact = (enrichment: Enrichment): Buffer => Buffer.from(canonicalJson(enrichment));
 
