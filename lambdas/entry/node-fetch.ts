@@ -2,7 +2,7 @@ import { type ClientRequest, type IncomingMessage, Agent as PlainAgent, request 
 import { request as requestTls, Agent as TlsAgent } from 'node:https';
 import { pipeline, type Readable } from 'node:stream';
 import { urlToHttpOptions } from 'node:url';
-import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+import { constants, createBrotliDecompress, createGunzip } from 'node:zlib';
 
 /** What functions use of the parameters of `fetch`. Redirects are returned, not followed. */
 interface Init {
@@ -19,12 +19,14 @@ const KEEP_ALIVE = { keepAlive: true, timeout: IDLE_CONNECTION_MS };
 // Pure, so that bundles without requests leave this file out.
 const agents = { plain: /* @__PURE__ */ new PlainAgent(KEEP_ALIVE), tls: /* @__PURE__ */ new TlsAgent(KEEP_ALIVE) };
 
+// As the `fetch` of Node.js: an empty body may be said to be compressed. HTTP shows whether a body is complete, or its reader does.
+const GZIP = { flush: constants.Z_SYNC_FLUSH, finishFlush: constants.Z_SYNC_FLUSH };
+const BROTLI = { flush: constants.BROTLI_OPERATION_FLUSH, finishFlush: constants.BROTLI_OPERATION_FLUSH };
 const DECODERS: Record<string, () => NodeJS.ReadWriteStream & Readable> = {
-  gzip: createGunzip,
-  deflate: createInflate,
-  br: createBrotliDecompress,
+  gzip: () => createGunzip(GZIP),
+  br: () => createBrotliDecompress(BROTLI),
 };
-const ACCEPTED = 'gzip, deflate, br';
+const ACCEPTED = 'gzip, br';
 
 /**
  * Bundles contain this function in place of the global `fetch` (lib/bundle-functions.ts), because that takes three times the CPU
@@ -38,7 +40,11 @@ export function fetch(address: string | URL, { method = 'GET', headers, body, si
     if (url.username || url.password) return failed(new Error('the URL contains credentials'));
     if (signal?.aborted) return reject(signal.reason);
     const { hostname, port, path } = urlToHttpOptions(url);
-    const options = { host: hostname, port, path, method, headers: { 'accept-encoding': ACCEPTED, ...headers } };
+    const content = body instanceof URLSearchParams ? String(body) : body;
+    // For DELETE, Node.js would send a body without its length, which servers read as the next request.
+    const length = content === undefined ? undefined : { 'content-length': String(Buffer.byteLength(content)) };
+    const sentHeaders = { 'accept-encoding': ACCEPTED, ...headers, ...length };
+    const options = { host: hostname, port, path, method, headers: sentHeaders };
     const sent =
       url.protocol === 'https:'
         ? requestTls({ ...options, agent: agents.tls })
@@ -47,7 +53,7 @@ export function fetch(address: string | URL, { method = 'GET', headers, body, si
     sent.on('error', failed);
     sent.once('close', () => failed(new Error('the connection was closed without a response')));
     sent.once('response', (response: IncomingMessage) => resolve(new Fetched(response)));
-    sent.end(body instanceof URLSearchParams ? String(body) : body);
+    sent.end(content);
   });
 }
 
@@ -95,7 +101,7 @@ class Fetched {
 }
 
 function decoded(response: IncomingMessage): Readable {
-  const decoder = DECODERS[String(response.headers['content-encoding']).replace(/^x-/, '')];
+  const decoder = DECODERS[String(response.headers['content-encoding']).toLowerCase().replace(/^x-/, '')];
   // The reader of the decoder sees the errors of both.
   return decoder ? pipeline(response, decoder(), () => undefined) : response;
 }

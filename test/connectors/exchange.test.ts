@@ -306,12 +306,36 @@ describe.each([
     }
   });
 
+  it('sends the length of every body, so that the connection can be used again', async () => {
+    received = [];
+    answering = says(200, DONE);
+    for (const method of ['DELETE', 'PATCH', 'POST'] as const) {
+      const request = { system: 'Target', method, url, headers: {}, body: { a: 'ä' } };
+      await exchange({ ...request, responseSchema: z.object({ done: z.boolean() }) });
+    }
+    expect(received.map(({ method, body }) => `${method} ${body}`)).toEqual(
+      ['DELETE', 'PATCH', 'POST'].map((method) => `${method} {"a":"ä"}`),
+    );
+  });
+
+  it.each<[string, Answering]>([
+    ['204', says(204, '', { 'content-encoding': 'gzip' })],
+    ['200', says(200, '', { 'content-encoding': 'gzip' })],
+    ['200 with brotli', says(200, '', { 'content-encoding': 'br' })],
+  ])('reads an empty body that is said to be compressed: %s', async (_what, how) => {
+    answering = how;
+    const request = { system: 'Target', method: 'DELETE', url, headers: {} } as const;
+    expect(await exchange({ ...request, responseSchema: z.undefined() })).toMatchObject({ body: undefined });
+  });
+
   it('asks for compressed responses, and reads them', async () => {
     const how: Answering = (request, response) => {
       expect(request.headers['accept-encoding']).toContain('gzip');
       says(200, gzipSync(DONE), { 'content-encoding': 'gzip' })(request, response);
     };
     expect(await ask('GET', how)).toMatchObject({ body: { done: true } });
+    const inCapitals = says(200, gzipSync(DONE), { 'content-encoding': 'GZIP' });
+    expect(await ask('GET', inCapitals)).toMatchObject({ body: { done: true } });
     const cut = gzipSync(DONE).subarray(0, 12);
     await expect(ask('POST', says(200, cut, { 'content-encoding': 'gzip' }))).rejects.toMatchObject(UNKNOWN);
   });

@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { buildSync } from 'esbuild';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { FUNCTION_ALIASES } from '../../lib/bundle-functions.ts';
@@ -7,6 +8,8 @@ import { temporaryFolder } from '../local/cloud/wire.ts';
 
 /** The clients as bundles contain them: with what lib/bundle-functions.ts replaces. */
 type Sdk = typeof import('@aws-sdk/client-s3') & typeof import('@aws-sdk/client-dynamodb');
+
+type HttpHandler = NonNullable<NonNullable<ConstructorParameters<Sdk['S3Client']>[0]>['requestHandler']>;
 
 const ROOT = join(import.meta.dirname, '..', '..');
 const REQUESTS = 40;
@@ -43,11 +46,11 @@ function handler(respond: (sent: Sent) => string, sent: Sent[]) {
   return {
     handle: async (request: Sent) => {
       const isRefused = sent.push(request) % 3 === 0 && sent.length <= REQUESTS;
-      await new Promise((resolve) => setTimeout(resolve, sent.length % 5));
+      await setImmediate();
       const body = Buffer.from(isRefused ? '' : respond(request));
       return { response: { statusCode: isRefused ? 503 : 200, headers, body } };
     },
-  } as unknown as NonNullable<ConstructorParameters<Sdk['S3Client']>[0]['requestHandler']>;
+  } as unknown as HttpHandler;
 }
 
 const settings = {
@@ -74,7 +77,9 @@ it('concurrent requests to DynamoDB are tried again and get their own responses'
   const echo = ({ body }: Sent) => JSON.stringify({ Item: JSON.parse(Buffer.from(body).toString()).Key });
   const client = new sdk.DynamoDBClient({ ...settings, requestHandler: handler(echo, sent) });
   const got = await Promise.all(
-    numbers.map((number) => client.send(new sdk.GetItemCommand({ TableName: 'T', Key: { id: { N: String(number) } } }))),
+    numbers.map((number) =>
+      client.send(new sdk.GetItemCommand({ TableName: 'T', Key: { id: { N: String(number) } } })),
+    ),
   );
   expect(got.map(({ Item }) => Item?.id?.N)).toEqual(numbers.map(String));
   expect(sent.length).toBeGreaterThan(REQUESTS);
