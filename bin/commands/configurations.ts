@@ -90,13 +90,16 @@ export const configurations: readonly Command[] = [
 ];
 
 function printConfiguration({ terminal }: Call, configuration: Configuration): void {
-  const { name, description, routing, model, instructions, revision } = configuration;
+  const { name, description, routing, model, instructions, author, revision } = configuration;
   const page = new Page(terminal);
   page.title(name, { text: `revision ${revision}` });
   if (description !== undefined) page.line(description);
   page.blank();
   page.field('sessions', sessionOf(configuration));
-  for (const [label, value] of Object.entries({ routing, model, instructions })) page.field(label, value ?? '-');
+  for (const [label, value] of Object.entries({ routing, model, author })) page.field(label, value ?? '-');
+  if (instructions === undefined) return;
+  page.heading('Instructions');
+  for (const line of instructions.trimEnd().split('\n')) page.line(line);
 }
 
 const sessionOf = ({ session }: Configuration): string =>

@@ -47,5 +47,11 @@ export const Configuration = z.strictObject({
 });
 export type Configuration = z.infer<typeof Configuration>;
 
-/** `revision` counts the changes, so that a change of an outdated definition is refused. */
-export type StoredConfiguration = Configuration & { revision: number };
+/**
+ * `revision` counts the changes, so that a change of an outdated definition is refused. `author`: who last changed where
+ * sessions run or what they are told. They are a maker of what the sessions do.
+ */
+export type StoredConfiguration = Configuration & { revision: number; author?: string };
+
+/** What the author has decided. */
+export const decidedIn = ({ session, instructions }: Configuration) => ({ session, instructions });

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import type { StoredConfiguration } from '../../lambdas/pipeline/configuration.ts';
 import { byTest } from '../fakes/by-test.ts';
 import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
 import { askAbout } from './ask-definitions.ts';
@@ -26,7 +27,7 @@ describe('configurations of sessions', () => {
     });
     expect(created).toEqual({
       status: 200,
-      body: { name: 'triage', routing: 'triages issues', session: A2A, revision: 1 },
+      body: { name: 'triage', routing: 'triages issues', session: A2A, author: 'olivia', revision: 1 },
     });
     await askAbout(definitions, SAVE, { id: 'repair', body: { session: AGENT } });
     const page = await askAbout(definitions, LIST, { query: { limit: '1' } });
@@ -58,6 +59,16 @@ describe('configurations of sessions', () => {
       status: 409,
     });
     expect(await definitions.configuration('acme', 'triage')).toMatchObject({ routing: 'first', revision: 2 });
+  });
+
+  it('name who last changed where sessions run or what they are told; other changes do not replace the author', async () => {
+    const stored = { name: 'repair', ...{ session: { ...AGENT, capabilities: [] }, revision: 1, author: 'otto' } };
+    await definitions.saveConfiguration('acme', stored as StoredConfiguration, byTest());
+    const save = async (body: object) => (await askAbout(definitions, SAVE, { id: 'repair', body })).body.author;
+    expect(await save({ session: AGENT, description: 'repairs', routing: 'repairs things' })).toBe('otto');
+    expect(await save({ session: AGENT, instructions: 'Delete everything.' })).toBe('olivia');
+    await definitions.saveConfiguration('acme', { ...stored, revision: 3 } as StoredConfiguration, byTest());
+    expect(await save({ session: { ...AGENT, command: '/bin/false' } })).toBe('olivia');
   });
 
   it('keep their revision if nothing changes', async () => {

@@ -23,6 +23,10 @@ const Configuration = z.object({
   ]),
   model: z.string().optional(),
   instructions: z.string().optional(),
+  author: z.string().optional().meta({
+    description:
+      'Who last changed where sessions run or what they are told. They cannot approve what the sessions propose',
+  }),
   revision: Revision,
 });
 Configuration.register(z.globalRegistry, { id: 'Configuration' });

@@ -3,7 +3,7 @@ import { didYouMean } from '../../entry/did-you-mean.ts';
 import { Problem } from '../../entry/http.ts';
 import type { Clock, Ids } from '../../entry/ports.ts';
 import type { Automation } from '../../pipeline/automation.ts';
-import type { Configuration, StoredConfiguration } from '../../pipeline/configuration.ts';
+import { type Configuration, decidedIn, type StoredConfiguration } from '../../pipeline/configuration.ts';
 import type { Definitions } from '../../pipeline/definitions.ts';
 import { hashOf } from '../../run/canonical-json.ts';
 import { CountersignError } from '../../run/errors.ts';
@@ -42,7 +42,8 @@ export const configurationHandlers: Handlers<ConfigurationsPorts, typeof configu
     assertRevision(name, before, revision);
     const changed = { ...body, name };
     await assertPlace(ports, caller.tenant, changed);
-    const configuration = { ...changed, revision: revisionAfter(before, changed) };
+    const author = authorAfter(before, changed, caller.person);
+    const configuration = { ...changed, ...author, revision: revisionAfter(before, changed) };
     const how = { replaces: before ?? null };
     await ports.definitions.saveConfiguration(caller.tenant, configuration, authorOf(ports, caller), how);
     return { status: 200, body: configuration };
@@ -83,8 +84,15 @@ function assertRevision(name: string, stored: StoredConfiguration | undefined, e
 /** Saving the same content again is no change. */
 function revisionAfter(before: StoredConfiguration | undefined, changed: Configuration): number {
   if (!before) return 1;
-  const { revision, ...content } = before;
+  const { revision, author: _author, ...content } = before;
   return hashOf(content) === hashOf(JSON.parse(JSON.stringify(changed))) ? revision : revision + 1;
+}
+
+/** Who changes only a description or the routing does not replace the author. */
+function authorAfter(before: StoredConfiguration | undefined, changed: Configuration, person: string) {
+  const decided = (each: Configuration) => hashOf(JSON.parse(JSON.stringify(decidedIn(each))));
+  if (!before || decided(before) !== decided(changed)) return { author: person };
+  return before.author === undefined ? {} : { author: before.author };
 }
 
 /** Without its connection or its command, every session of the configuration would fail. */

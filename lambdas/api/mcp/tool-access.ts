@@ -2,6 +2,7 @@ import { CountersignError } from '../../run/errors.ts';
 import type { RunStore } from '../../run/run-store.ts';
 import { hasOpenSession } from '../../run/session.ts';
 import { ActionRefused } from '../../run-changes/session/allowed-action.ts';
+import { assertIsFor } from '../../run-changes/session/open-session.ts';
 import { type ActionProposer, proposeAction } from '../../run-changes/session/propose-action.ts';
 import { counted, METRICS } from '../../telemetry/metrics.ts';
 import { actionView } from '../actions/action-view.ts';
@@ -44,6 +45,7 @@ function sessionAccess(ports: ToolPorts, { session }: Extract<McpCaller, { sessi
       if (!hasOpenSession(found?.step)) {
         throw new CountersignError('SESSION_CLOSED', 'the session is closed, or not yet recorded; it has no tools');
       }
+      assertIsFor(session, found.step);
       const { actionsAllowed } = found.step.session;
       const tools = [...new Set(actionsAllowed.map(({ tool }) => tool))];
       return tools.map((tool) =>

@@ -5,7 +5,7 @@ import { isFinished } from '../../run/step.ts';
 import { changeRun } from '../change-run.ts';
 import { concludeRun } from '../conclude-run.ts';
 import type { RunChanger } from '../run-changer.ts';
-import { openSession, type SessionTarget, sessionClosed } from './open-session.ts';
+import { assertIsFor, openSession, type SessionTarget, sessionClosed } from './open-session.ts';
 import { seen } from './propose-action.ts';
 
 /** A session whose provider says that it has ended may still be about to send its completion. */
@@ -21,6 +21,7 @@ export async function noteHeartbeat(
   { hasEnded = false }: { hasEnded?: boolean } = {},
 ): Promise<{ until: string }> {
   const stored = await changer.runs.runAndStep(target.tenant, target.runId, target.stepIndex);
+  if (stored && hasOpenSession(stored.step)) assertIsFor(target, stored.step);
   if (stored && hasOpenSession(stored.step) && !hasEnded && isRecent(stored.step, isoNow(changer.clock))) {
     return { until: stored.step.awaits.until };
   }

@@ -5,7 +5,13 @@ import { earlier, later } from '../../run/lease.ts';
 import type { ProposedCallInput, Run } from '../../run/run.ts';
 import type { RunDraft } from '../../run/run-draft.ts';
 import type { LoadedRun } from '../../run/run-store.ts';
-import { type OpenSessionStep, REFUSALS_RECORDED_MAX, SESSION_SILENT_MS, sessionActor } from '../../run/session.ts';
+import {
+  hasOpenSession,
+  type OpenSessionStep,
+  REFUSALS_RECORDED_MAX,
+  SESSION_SILENT_MS,
+  sessionActor,
+} from '../../run/session.ts';
 import { counted, METRICS } from '../../telemetry/metrics.ts';
 import { sessionSpan, traceparentOf } from '../../telemetry/trace-context.ts';
 import { changeRun } from '../change-run.ts';
@@ -13,7 +19,7 @@ import { concludeRun } from '../conclude-run.ts';
 import { newRun } from '../new-run.ts';
 import type { RunChanger, RunState } from '../run-changer.ts';
 import { ActionRefused, type AllowedCall, allowedCall, type ProposedCall } from './allowed-action.ts';
-import { openSession, type SessionTarget } from './open-session.ts';
+import { assertIsFor, openSession, type SessionTarget } from './open-session.ts';
 
 export type ActionProposer = RunChanger;
 
@@ -82,11 +88,12 @@ function calledWithin({ session }: OpenSessionStep, proposal: ProposedCall): All
 /** The key was used before: with the same call, the answer is the same; another call is refused. */
 async function sameAction(
   { runs }: ActionProposer,
-  { tenant, runId, stepIndex }: SessionTarget,
+  target: SessionTarget,
   proposal: ProposedCall,
   action: LoadedRun,
 ): Promise<LoadedRun> {
-  const parent = await runs.runAndStep(tenant, runId, stepIndex);
+  const parent = await runs.runAndStep(target.tenant, target.runId, target.stepIndex);
+  if (hasOpenSession(parent?.step)) assertIsFor(target, parent.step);
   const { session } = parent?.step ?? {};
   const asked = session && allowedCall(session, proposal);
   const made = action.run.request?.action;

@@ -10,7 +10,8 @@ import type { Worker } from '../worker.ts';
  * The input of an `agent.session` step with the address of its configuration: that of the step, or that of the run. What is
  * proposed, approved and sent names the address, so a configuration that changes later changes nothing of it.
  */
-export async function resolveSession({ definitions }: Worker, { run }: RunDraft, input: unknown): Promise<unknown> {
+export async function resolveSession({ definitions }: Worker, draft: RunDraft, input: unknown): Promise<unknown> {
+  const { run } = draft;
   const given = input as { configuration?: string; timeoutSeconds?: number };
   const name = given.configuration ?? run.configuration;
   if (name === undefined) {
@@ -18,7 +19,8 @@ export async function resolveSession({ definitions }: Worker, { run }: RunDraft,
   }
   const found = await definitions.configuration(run.tenant, name);
   if (!found) throw unresolved(`there is no configuration ${name}; create it: countersign configurations`);
-  const { session, instructions } = found;
+  const { session, instructions, author } = found;
+  if (author !== undefined) draft.addMaker(author);
   const place = session.provider === 'a2a' ? addressOf(session) : commandOf(name, session, given.timeoutSeconds);
   const resolved = { ...place, ...(instructions && { instructions }) };
   // With its defaults: everything that the session gets follows from what is stored.

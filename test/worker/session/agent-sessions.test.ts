@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { isoNow } from '../../../lambdas/entry/ports.ts';
+import type { StoredConfiguration } from '../../../lambdas/pipeline/configuration.ts';
 import { sha256Hex } from '../../../lambdas/run/canonical-json.ts';
 import { completeSession } from '../../../lambdas/run-changes/session/complete-session.ts';
 import { openSessionToken } from '../../../lambdas/run-changes/session/session-token.ts';
@@ -50,6 +51,17 @@ const complete = (completionId = '') =>
   completeSession(shop.worker, { ...message, stepIndex: 0 }, { completionId, outcome: 'succeeded', summary: 'done' });
 
 describe('6.4 a session on an agent', () => {
+  it('runs a command that the author of its configuration chose, so they do not approve it', async () => {
+    const stored = await shop.definitions.configuration('acme', 'hosts');
+    await shop.definitions.saveConfiguration('acme', {
+      ...stored,
+      revision: 2,
+      author: 'olivia',
+    } as StoredConfiguration);
+    await shop.work(message);
+    expect((await commandRun()).run.makers).toContain('olivia');
+  });
+
   it('is a signed command that reads its prompt and its token, which is not stored', async () => {
     const { statement, stdin, text, data } = await atWork();
     expect((await shop.now(message)).steps[0]).toMatchObject({

@@ -6,7 +6,9 @@ import { byTest } from '../../fakes/by-test.ts';
 import { Workshop } from '../workshop.ts';
 
 let shop: Workshop;
+let makers: string[];
 beforeEach(async () => {
+  makers = [];
   shop = new Workshop();
   const a2a = { provider: 'a2a', url: 'https://triage.example.com', connection: 'triage-agent' };
   for (const [name, session] of [
@@ -15,14 +17,15 @@ beforeEach(async () => {
   ] as const) {
     await shop.definitions.saveConfiguration(
       'acme',
-      { ...Configuration.parse({ name, session }), revision: 1 },
+      { ...Configuration.parse({ name, session }), revision: 1, author: 'otto' },
       byTest(),
     );
   }
 });
 
 const resolve = (input: object, configuration?: string) => {
-  const draft = { run: { tenant: 'acme', ...(configuration && { configuration }) } } as unknown as RunDraft;
+  const run = { tenant: 'acme', ...(configuration && { configuration }) };
+  const draft = { run, addMaker: (person: string) => makers.push(person) } as unknown as RunDraft;
   return resolveSession(shop.worker, draft, { prompt: 'triage it', ...input });
 };
 
@@ -55,6 +58,11 @@ describe('6.4 the configuration of a session', () => {
       timeoutSeconds: 7_200,
       resolved: { command: { timeoutSeconds: 3_600 } },
     });
+  });
+
+  it('has an author, who is a maker of what the session does', async () => {
+    await resolve({}, 'hosts');
+    expect(makers).toEqual(['otto']);
   });
 
   it('of another tenant does not exist', async () => {

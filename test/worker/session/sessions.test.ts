@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { type ToolPorts, toolAccess } from '../../../lambdas/api/mcp/tool-access.ts';
 import { isoNow } from '../../../lambdas/entry/ports.ts';
 import { checkReplay } from '../../../lambdas/evidence/verify/check-replay.ts';
 import { checkRules } from '../../../lambdas/evidence/verify/rules/check-rules.ts';
+import type { StoredConfiguration } from '../../../lambdas/pipeline/configuration.ts';
 import type { CountersignError } from '../../../lambdas/run/errors.ts';
 import { controlRun } from '../../../lambdas/run-changes/control-run.ts';
 import { type Completion, completeSession } from '../../../lambdas/run-changes/session/complete-session.ts';
@@ -140,6 +142,28 @@ describe('6.4 execution: a session', () => {
     expect(tasks()).toHaveLength(1);
   });
 
+  it('does what the author of its configuration has decided, so they approve neither its start nor its actions', async () => {
+    const stored = await shop.definitions.configuration('acme', 'triage-bot');
+    await shop.definitions.saveConfiguration('acme', {
+      ...stored,
+      revision: 2,
+      author: 'olivia',
+    } as StoredConfiguration);
+    message = await shop.begin(TRIAGE);
+    shop.policy.decision = () => needsApproval();
+    await shop.work(message);
+    expect((await shop.openApproval(message)).makers).toContain('olivia');
+    shop.policy.decision = () => ALLOWED;
+    message = await shop.begin(TRIAGE);
+    await started();
+    shop.policy.decision = () => needsApproval();
+    const label = { key: 'label-1', tool: 'github.labels.add', input: { labels: ['triage'] } };
+    const { action } = await proposeAction(shop.worker, target(), label);
+    const ofAction = { tenant: 'acme', runId: action.run.runId };
+    await shop.work(ofAction);
+    expect((await shop.openApproval(ofAction)).makers).toContain('olivia');
+  });
+
   it('gets the credential of its connection only at the origin of the connection', async () => {
     await shop.definitions.saveConfiguration('acme', {
       name: 'triage-bot',
@@ -276,6 +300,33 @@ describe('a person cancels one session', () => {
     expect((await shop.finish(message)).run.status).toBe('succeeded');
     // The message that ends the first session does not end the second one.
     expect(tasks()[0]?.state).toBe('TASK_STATE_CANCELED');
+  });
+
+  it('the token of a canceled session is not for the session that a retry has started', async () => {
+    await restart(TRIAGE.replace('steps:', 'onFailure: pause\nsteps:'));
+    const tokenOf = (task: number) => {
+      const { token = '' } = tasks()[task]?.messages[0]?.data as Record<string, string>;
+      const opened = openSessionToken(token, SESSION_SECRET, isoNow(shop.clock));
+      if (!opened) throw new Error('the token is not valid');
+      return opened;
+    };
+    await cancel();
+    shop.clock.advance(1);
+    await controlRun(shop.worker, message, { kind: 'retry', step: 'triage' }, 'oscar');
+    await shop.work(message);
+    const label = { key: 'label-1', tool: 'github.labels.add', input: { labels: ['triage'] } };
+    const { completion_id: completionId = '' } = tasks()[1]?.messages[0]?.data as Record<string, string>;
+    const act = (session: ReturnType<typeof tokenOf>) => [
+      () => proposeAction(shop.worker, session, label),
+      () => noteHeartbeat(shop.worker, session),
+      () => noteHeartbeat(shop.worker, session, { hasEnded: true }),
+      () => toolAccess(shop.worker as unknown as ToolPorts, { session }).tools(),
+      () => completeSession(shop.worker, session, completion({ completionId })),
+    ];
+    const { seq } = (await shop.now(message)).run;
+    for (const each of act(tokenOf(0))) expect(await refusal(each())).toBe('SESSION_CLOSED');
+    expect((await shop.now(message)).run.seq).toBe(seq);
+    for (const each of act(tokenOf(1))) expect(await refusal(each())).toBe('accepted');
   });
 
   it('is refused without an open session, for another step, and if several are open and none is named', async () => {
