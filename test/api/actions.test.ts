@@ -6,14 +6,12 @@ import { handleRuns } from '../../lambdas/api/runs/runs.ts';
 import { handleStart } from '../../lambdas/api/start/start.ts';
 import { type HttpEvent, Problem } from '../../lambdas/entry/http.ts';
 import { isoNow } from '../../lambdas/entry/ports.ts';
-import { later } from '../../lambdas/run/lease.ts';
 import { ClosedSessions } from '../../lambdas/run-changes/session/closed-sessions.ts';
 import { sealSessionToken } from '../../lambdas/run-changes/session/session-token.ts';
-import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
 import { ALLOWED } from '../fakes/fake-policy.ts';
 import { outputPorts } from '../fakes/memory-output.ts';
 import { DENIED, GovernedWorkshop, needsApproval } from '../worker/governed-workshop.ts';
-import { beginWithSession, ISSUE_FIELDS } from '../worker/session/open-session.ts';
+import { type BegunSession, beginWithSession, ISSUE_FIELDS } from '../worker/session/open-session.ts';
 import { ISSUE } from '../worker/workshop.ts';
 import { eventFor } from './every-route.ts';
 
@@ -142,13 +140,13 @@ describe('an action that a person or program proposes', () => {
 });
 
 describe('the token of a session', () => {
-  let parent: StepMessage;
+  let parent: BegunSession;
   beforeEach(async () => {
     parent = await beginWithSession(shop);
   });
 
   const token = (differing: Partial<Parameters<typeof sealSessionToken>[0]> = {}, secret = SECRET) =>
-    sealSessionToken({ ...parent, stepIndex: 0, expiresAt: later(isoNow(shop.clock), 60_000), ...differing }, secret);
+    sealSessionToken({ ...parent, stepIndex: 0, ...differing }, secret);
   const propose = (bearer: string, { id = parent.runId, key = 'k', body = PROPOSED } = {}) =>
     send(sessionRoutes.proposeSessionAction, {
       params: { id },

@@ -5,18 +5,15 @@ import type { Caller } from '../../lambdas/api/authorizer/caller.ts';
 import { handleMcp } from '../../lambdas/api/mcp/mcp.ts';
 import { TASKS_EXTENSION } from '../../lambdas/api/mcp/texts.ts';
 import { type HttpEvent, httpHandler } from '../../lambdas/entry/http.ts';
-import { isoNow } from '../../lambdas/entry/ports.ts';
 import { NO_SETTINGS } from '../../lambdas/run/caps.ts';
-import { later } from '../../lambdas/run/lease.ts';
 import { ACTIONS_MAX, REFUSALS_RECORDED_MAX } from '../../lambdas/run/session.ts';
 import { controlRun } from '../../lambdas/run-changes/control-run.ts';
 import { sealSessionToken } from '../../lambdas/run-changes/session/session-token.ts';
-import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
 import { METRICS, type Measurement } from '../../lambdas/telemetry/metrics.ts';
 import { byTest } from '../fakes/by-test.ts';
 import { ALLOWED } from '../fakes/fake-policy.ts';
 import { DENIED, GovernedWorkshop, needsApproval } from '../worker/governed-workshop.ts';
-import { beginWithSession, ISSUE_FIELDS } from '../worker/session/open-session.ts';
+import { type BegunSession, beginWithSession, ISSUE_FIELDS } from '../worker/session/open-session.ts';
 import { ISSUE } from '../worker/workshop.ts';
 
 const SECRET = 'a secret of the stage';
@@ -24,7 +21,7 @@ const VERSION = '2026-07-28';
 const OPERATOR: Caller = { tenant: 'acme', person: 'oscar', role: 'operator' };
 
 let shop: GovernedWorkshop;
-let parent: StepMessage;
+let parent: BegunSession;
 let recorded: Measurement[];
 let proposed = 0;
 const clients: Client[] = [];
@@ -112,8 +109,7 @@ async function call(client: Client, name: string, args: Record<string, unknown>)
   return { isError, ...(structuredContent as { status?: string; actionId?: string; result?: unknown }) };
 }
 
-const token = (ofRun = parent) =>
-  sealSessionToken({ ...ofRun, stepIndex: 0, expiresAt: later(isoNow(shop.clock), 3_600_000) }, SECRET);
+const token = (ofRun = parent) => sealSessionToken({ ...ofRun, stepIndex: 0 }, SECRET);
 const refusals = () => recorded.filter(({ metric }) => metric === METRICS.actionsRefused);
 const sessionFacts = async () => (await shop.now(parent)).steps[0]?.session;
 

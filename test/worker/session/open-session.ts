@@ -11,16 +11,21 @@ steps:
 `;
 export const ISSUE_FIELDS = { owner: 'octo-org', repo: 'payments', number: 7 };
 
+/** The run of a session, and when its token expires. */
+export type BegunSession = StepMessage & { expiresAt: string };
+
 /** A run whose only step waits for a session that may label and assign one issue. */
-export async function beginWithSession(shop: Workshop, differing: Partial<SessionFacts> = {}): Promise<StepMessage> {
+export async function beginWithSession(shop: Workshop, differing: Partial<SessionFacts> = {}): Promise<BegunSession> {
   const parent = await shop.begin(WORKFLOW);
   await shop.work(parent);
   const state = await loadState(shop.worker, parent);
   if (!state) throw new Error('no run');
+  let expiresAt = '';
   await draftAndCommit(shop.worker, state, async (draft, from) => {
     const step = from.steps.get(0);
     if (step?.status !== 'waiting_external') throw new Error('the step does not wait');
     const { until } = step.awaits;
+    expiresAt = until;
     const session: SessionFacts = {
       configuration: 'triage-bot',
       sessionId: 'task-1',
@@ -41,5 +46,5 @@ export async function beginWithSession(shop: Workshop, differing: Partial<Sessio
     await concludeRun(shop.worker.runs, from, draft);
     return {};
   });
-  return parent;
+  return { ...parent, expiresAt };
 }

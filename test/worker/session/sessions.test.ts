@@ -49,7 +49,7 @@ beforeEach(async () => {
 afterEach(() => vi.unstubAllGlobals());
 
 const tasks = () => shop.outside.sessions.tasks;
-const contract = () => tasks()[0]?.messages[0]?.data as Record<string, string>;
+const contract = (task = 0) => tasks()[task]?.messages[0]?.data as Record<string, string>;
 const target = () => ({ ...message, stepIndex: 0 });
 const completion = (differing: Partial<Completion> = {}): Completion => ({
   completionId: contract().completion_id ?? '',
@@ -305,7 +305,7 @@ describe('a person cancels one session', () => {
   it('the token of a canceled session is not for the session that a retry has started', async () => {
     await restart(TRIAGE.replace('steps:', 'onFailure: pause\nsteps:'));
     const tokenOf = (task: number) => {
-      const { token = '' } = tasks()[task]?.messages[0]?.data as Record<string, string>;
+      const { token = '' } = contract(task);
       const opened = openSessionToken(token, SESSION_SECRET, isoNow(shop.clock));
       if (!opened) throw new Error('the token is not valid');
       return opened;
@@ -315,7 +315,7 @@ describe('a person cancels one session', () => {
     await controlRun(shop.worker, message, { kind: 'retry', step: 'triage' }, 'oscar');
     await shop.work(message);
     const label = { key: 'label-1', tool: 'github.labels.add', input: { labels: ['triage'] } };
-    const { completion_id: completionId = '' } = tasks()[1]?.messages[0]?.data as Record<string, string>;
+    const completionId = contract(1).completion_id ?? '';
     const act = (session: ReturnType<typeof tokenOf>) => [
       () => proposeAction(shop.worker, session, label),
       () => noteHeartbeat(shop.worker, session),
