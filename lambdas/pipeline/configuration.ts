@@ -49,7 +49,7 @@ export type Configuration = z.infer<typeof Configuration>;
 
 /**
  * `revision` counts the changes, so that a change of an outdated definition is refused. `author`: who last changed where
- * sessions run or what they are told. They are a maker of what the sessions do.
+ * sessions run or their instructions. They are a maker of what the sessions do.
  */
 export type StoredConfiguration = Configuration & { revision: number; author?: string };
 

@@ -61,7 +61,7 @@ describe('configurations of sessions', () => {
     expect(await definitions.configuration('acme', 'triage')).toMatchObject({ routing: 'first', revision: 2 });
   });
 
-  it('name who last changed where sessions run or what they are told; other changes do not replace the author', async () => {
+  it('name who last changed where sessions run or their instructions; other changes do not replace the author', async () => {
     const stored = { name: 'repair', ...{ session: { ...AGENT, capabilities: [] }, revision: 1, author: 'otto' } };
     await definitions.saveConfiguration('acme', stored as StoredConfiguration, byTest());
     const save = async (body: object) => (await askAbout(definitions, SAVE, { id: 'repair', body })).body.author;

@@ -25,7 +25,7 @@ const Configuration = z.object({
   instructions: z.string().optional(),
   author: z.string().optional().meta({
     description:
-      'Who last changed where sessions run or what they are told. They cannot approve what the sessions propose',
+      'Who last changed where sessions run or their instructions. They cannot approve what the sessions propose',
   }),
   revision: Revision,
 });
