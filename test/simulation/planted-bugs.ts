@@ -576,6 +576,18 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     shapes: 'waits-90-seconds',
   },
   {
+    name: 'a run refers to the bundle of another run of its batch',
+    edits: [
+      {
+        file: 'lambdas/evidence/bundle/seal-run.ts',
+        find: 'within: places[index] as Within',
+        replace: 'within: places[0] as Within',
+      },
+    ],
+    violates: ['the evidence record has the hash of its document'],
+    shapes: 'none',
+  },
+  {
     name: 'the sweeper does not send the runs',
     edits: [
       {

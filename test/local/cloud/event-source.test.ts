@@ -67,6 +67,20 @@ describe('the SQS event source', () => {
   });
   const inFlight = () => sqs.counts(orders.arn).inFlight;
 
+  it('gathers messages until its window ends or the batch is full', async () => {
+    start(() => {}, { batchingWindowMs: 5_000, batchSize: 3 });
+    await send('a');
+    await send('b');
+    await new Promise((turn) => setImmediate(turn));
+    expect(batches).toEqual([]);
+    await send('c', 'd');
+    await until(() => batches.length === 1, 'a full batch is delivered');
+    expect(batches).toEqual([['a', 'b', 'c']]);
+    clock.advance(5_000);
+    await until(() => batches.length === 2, 'the window ends');
+    expect(batches[1]).toEqual(['d']);
+  });
+
   it('passes events in the format of Lambda', async () => {
     const events: SQSEvent[] = [];
     start((event) => void events.push(event));

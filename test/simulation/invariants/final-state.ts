@@ -59,8 +59,10 @@ function checkEvidence(simulation: Simulation, run: Run): void {
     simulation.violate('every ended run is sealed', runId);
     return;
   }
-  if (sha256Hex(document) !== record.sha256)
+  if (sha256Hex(document) !== record.sha256) {
     simulation.violate('the evidence record has the hash of its document', runId);
+    return;
+  }
   const bundle = JSON.parse(document.toString()) as Pick<EvidenceDocument, 'head' | 'receipts'>;
   const addenda = simulation.store.inside.addenda(tenant, runId).map(({ seq }) => seq);
   const after = Array.from({ length: run.seq - bundle.head.count }, (_, index) => bundle.head.count + 1 + index);
