@@ -69,7 +69,10 @@ export class CountersignStack extends Stack {
     const runTable = new RunTable(this, 'RunTable', config);
     // A step message means "process this run", a seal message "seal this run". The state itself is in the table only.
     const stepQueue = new WorkQueue(this, 'StepQueue', { consumerTimeout: seconds(WORKER_TIMEOUT_MS / 1000) });
-    const sealQueue = new WorkQueue(this, 'SealQueue', { consumerTimeout: SEAL_TIMEOUT });
+    const sealQueue = new WorkQueue(this, 'SealQueue', {
+      consumerTimeout: SEAL_TIMEOUT,
+      ...(config.sealWindowSeconds > 0 && { batchWindow: seconds(config.sealWindowSeconds) }),
+    });
     const shared = { bundles, config, runTable };
 
     // A signed webhook arrives and starts runs, in one transaction.

@@ -153,8 +153,11 @@ const StageSettings = z.strictObject({
   finishedRunRetentionDays: z.int().min(7).max(36_500).optional(),
   /** Maximum number of concurrent seals; each takes about half a second. They use unreserved concurrency. */
   sealConcurrency: z.int().min(2).max(50).default(10),
-  /** How long a finished run waits for others to be sealed with it; up to 10 share a signature and an object. 0: not at all. */
-  sealWindowSeconds: z.int().min(0).max(300).default(20),
+  /**
+   * How long a finished run waits for others to be sealed with it; up to 10 share a signature and an object. 0: not at all. The sweeper sends
+   * what is not sealed after 30 s again.
+   */
+  sealWindowSeconds: z.int().min(0).max(20).default(20),
   /**
    * Concurrency that Lambda reserves for each of the five functions that receive webhooks, Slack decisions and requests of agents, so that busy
    * workers cannot block deliveries. 0: no reservation.

@@ -5,7 +5,7 @@ import { type CfnQueuePolicy, Queue, QueuePolicy } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import type { NodeFunction } from './node-function.ts';
 
-/** AWS recommends six times the consumer's timeout, so that a throttled batch is retried before its messages reappear. */
+/** AWS recommends six times the consumer's timeout and the batch window, so that a throttled batch is retried before its messages reappear. */
 const VISIBILITY_PER_TIMEOUT = 6;
 export const RECEIVES_BEFORE_DEAD_LETTER = 5;
 const DEAD_LETTER_RETENTION = Duration.days(14);
@@ -17,11 +17,20 @@ export class WorkQueue extends Construct {
   readonly #tlsOnly: PolicyStatement;
   readonly #policy: CfnQueuePolicy;
 
-  constructor(scope: Construct, id: string, { consumerTimeout }: { consumerTimeout: Duration }) {
+  readonly #batchWindow: Duration | undefined;
+
+  /** `batchWindow`: how long Lambda waits for further messages before it invokes the consumer. */
+  constructor(
+    scope: Construct,
+    id: string,
+    { consumerTimeout, batchWindow }: { consumerTimeout: Duration; batchWindow?: Duration },
+  ) {
     super(scope, id);
+    this.#batchWindow = batchWindow;
+    const waitsSeconds = batchWindow?.toSeconds() ?? 0;
     this.deadLetters = new Queue(this, 'DeadLetters', { retentionPeriod: DEAD_LETTER_RETENTION });
     this.queue = new Queue(this, 'Queue', {
-      visibilityTimeout: Duration.seconds(consumerTimeout.toSeconds() * VISIBILITY_PER_TIMEOUT),
+      visibilityTimeout: Duration.seconds(consumerTimeout.toSeconds() * VISIBILITY_PER_TIMEOUT + waitsSeconds),
       deadLetterQueue: { queue: this.deadLetters, maxReceiveCount: RECEIVES_BEFORE_DEAD_LETTER },
     });
     // One policy for both queues: with `enforceSSL` each would have its own.
@@ -43,17 +52,16 @@ export class WorkQueue extends Construct {
     this.#policy.queues = [...this.#policy.queues, other.queueUrl];
   }
 
-  /** `batchWindow`: how long Lambda waits for further messages before it invokes the consumer. */
   consumedBy(
     consumer: NodeFunction,
-    { batchSize, maxConcurrency, batchWindow }: { batchSize: number; maxConcurrency: number; batchWindow?: Duration },
+    { batchSize, maxConcurrency }: { batchSize: number; maxConcurrency: number },
   ): void {
     consumer.addEventSource(
       new SqsEventSource(this.queue, {
         batchSize,
         maxConcurrency,
         reportBatchItemFailures: true,
-        ...(batchWindow && { maxBatchingWindow: batchWindow }),
+        ...(this.#batchWindow && { maxBatchingWindow: this.#batchWindow }),
       }),
     );
   }

@@ -29,7 +29,10 @@ export class AwsOutbox implements OutboxDispatcher {
   async dispatch(entry: OutboxEntry): Promise<void> {
     const { id: entryId, tenant, runId } = entry;
     switch (entry.kind) {
-      case 'seal_evidence':
+      case 'seal_evidence': {
+        const again = entry.attempts > 0 && { again: true };
+        return this.#send(this.#to.sealQueueUrl, tenant, { kind: entry.kind, entryId, tenant, runId, ...again });
+      }
       case 'export_run':
         return this.#send(this.#to.sealQueueUrl, tenant, { kind: entry.kind, entryId, tenant, runId });
       case 'seal_addendum':

@@ -165,7 +165,7 @@ async function resend(sweeper: Sweeper, entry: OutboxEntry, now: string): Promis
   }
   if (!(await sweeper.runs.bumpOutbox(entry, later(now, resendDelayMs(entry.attempts + 1, entry.kind))))) return false;
   if (isStuck(entry)) sweeper.log.error(LOGGED.outboxEntryStuck, { entry, reason: `sent ${entry.attempts} times` });
-  await sweeper.outbox.dispatch(dueNow(entry, now));
+  await sweeper.outbox.dispatch(dueNow({ ...entry, attempts: entry.attempts + 1 }, now));
   return true;
 }
 

@@ -75,11 +75,7 @@ export class EvidenceBucket extends Construct {
       timeout: SEAL_TIMEOUT,
     });
     const { seal } = this;
-    sealQueue.consumedBy(seal, {
-      batchSize: SEAL_BATCH,
-      maxConcurrency: config.sealConcurrency,
-      ...(config.sealWindowSeconds > 0 && { batchWindow: seconds(config.sealWindowSeconds) }),
-    });
+    sealQueue.consumedBy(seal, { batchSize: SEAL_BATCH, maxConcurrency: config.sealConcurrency });
     runTable.allow(seal, ['Query', 'GetItem'], ['RUN']);
     if (retentionDays !== undefined) runTable.allow(seal, ['UpdateItem'], ['RUN']);
     runTable.allow(seal, ['PutItem'], ['RUN', 'LOG', 'OUTBOX']);

@@ -2,6 +2,7 @@ import { copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { trustedKey } from '../../lambdas/evidence/verify/trusted-keys.ts';
+import { sha256Hex } from '../../lambdas/run/canonical-json.ts';
 import { LoggedDays } from '../evidence/logged-days.ts';
 import { SIGNER, sealedBundle } from '../evidence/sealed-bundle.ts';
 import { SeededSigner } from '../fakes/seeded-signer.ts';
@@ -98,6 +99,26 @@ describe('countersign evidence audit', () => {
       'run_00000002  is deleted: entry 2 of 3 in the log of 2026-01-02, sealed 2026-01-02T10:00:00.000Z, has no bundle here',
     );
     expect(stdout).toContain('acme: 1 problem (');
+  });
+
+  it('reads the bundles of an object, and names one whose lines are missing', async () => {
+    const lines: Buffer[] = [];
+    for (const runId of ['run_00000002', 'run_00000003']) {
+      const { document, envelope } = await sealedBundle({ runId });
+      lines.push(Buffer.concat([document, Buffer.from('\n'), envelope, Buffer.from('\n')]));
+      rmSync(dirname(bundleAt(runId)), { recursive: true });
+    }
+    const hash = sha256Hex(Buffer.concat(lines));
+    const object = `evidence/acme/bundles/${FIRST_DAY}/${hash}.jsonl`;
+    write(object, Buffer.concat(lines));
+    expect(await audit()).toMatchObject({ exitCode: 0 });
+    write(object, lines[0] ?? '');
+    const { exitCode, lines: printed } = await audit();
+    expect(exitCode).toBe(1);
+    expect(printed.slice(0, 2)).toEqual([
+      `${hash}  cannot be read: its name is not the SHA-256 of its content`,
+      expect.stringMatching(/^run_00000003 {2}is deleted: /),
+    ]);
   });
 
   it('expects the log of yesterday by default', async () => {

@@ -94,6 +94,21 @@ describe('an audit names', () => {
     ]);
   });
 
+  it('another valid bundle beside the sealed one, unless it has the same commits: its run was sealed again after a crash', () => {
+    const [log] = logs.map(parse) as [DayLog];
+    const sealed = bundles.find(({ name }) => name === 'run_b') as HeldFiles;
+    const beside = (hash = '') => {
+      const run = { completedAt: '2026-03-01T10:00:00.000Z' };
+      return { ...sealed, document: Buffer.from(JSON.stringify({ run, head: { hash } })) };
+    };
+    bundles = [beside(log.entries[1]?.head), ...bundles];
+    expect(findings()).toEqual([]);
+    bundles = [...bundles, beside(sha256Hex('another history'))];
+    expect(findings()).toEqual([
+      'run_b differs from the sealed bundle: entry 2 of 2 in the log of 2026-03-01 has another sha256',
+    ]);
+  });
+
   it('a bundle that is invalid itself', () => {
     expect(findings({ checkBundle: ({ name }) => (name === 'run_b' ? 'commit 4 was edited' : undefined) })).toEqual([
       'run_b commit 4 was edited',

@@ -267,11 +267,14 @@ describe.each(STAGES)('in stage %s', (stage) => {
     }
   });
 
-  it('the visibility timeout of a message is six times the timeout of its consumer', () => {
-    for (const { EventSourceArn, FunctionName } of properties('AWS::Lambda::EventSourceMapping').filter(isOfQueue)) {
+  it('the visibility timeout of a message is six times the timeout of its consumer, and the batch window', () => {
+    for (const { EventSourceArn, FunctionName, MaximumBatchingWindowInSeconds = 0 } of properties(
+      'AWS::Lambda::EventSourceMapping',
+    ).filter(isOfQueue)) {
       const consumer = stack.ofType('AWS::Lambda::Function').find(({ ref }) => ref === FunctionName);
       const visibility = Number(stack.byArn(String(EventSourceArn))?.properties.VisibilityTimeout);
-      expect(visibility).toBeGreaterThanOrEqual(VISIBILITY_PER_TIMEOUT * Number(consumer?.properties.Timeout));
+      const recommended = VISIBILITY_PER_TIMEOUT * Number(consumer?.properties.Timeout);
+      expect(visibility).toBeGreaterThanOrEqual(recommended + Number(MaximumBatchingWindowInSeconds));
     }
   });
 

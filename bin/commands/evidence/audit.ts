@@ -8,6 +8,7 @@ import type { TrustedKey } from '../../../lambdas/evidence/verify/trusted-keys.t
 import { verifyBundle } from '../../../lambdas/evidence/verify/verify-bundle.ts';
 import { auditChanges, type ChangesAudit } from '../../../lambdas/evidence/verify/verify-change-log.ts';
 import type { HeldFiles } from '../../../lambdas/evidence/verify/verify-daily-log.ts';
+import { sha256Hex } from '../../../lambdas/run/canonical-json.ts';
 import { dayOf } from '../../../lambdas/run/log-entry.ts';
 import { counted } from '../../terminal/counted.ts';
 import { printable } from '../../terminal/terminal.ts';
@@ -85,7 +86,9 @@ function* bundlesOf(folder: string, files: readonly string[]): Iterable<HeldFile
     const [, tenant, hash] = BUNDLES_FILE.exec(file) ?? [];
     if (!tenant || !hash) continue;
     const { content, refused } = readLimited(join(folder, file), 'bundles');
-    if (refused !== undefined) yield { tenant, name: hash, document: content, envelope: undefined, refused };
+    const changed = sha256Hex(content) === hash ? undefined : 'its name is not the SHA-256 of its content';
+    const problem = refused ?? changed;
+    if (problem !== undefined) yield { tenant, name: hash, document: content, envelope: undefined, refused: problem };
     for (const { document, envelope } of bundlesIn(content)) {
       const name = runIdIn(document) ?? hash;
       const beside = join(folder, file, '../../..', name);

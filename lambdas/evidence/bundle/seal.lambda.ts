@@ -27,7 +27,9 @@ import { sealRun, sealRuns } from './seal-run.ts';
 
 const entry = { entryId: z.string(), tenant: z.string(), runId: z.string() };
 const SealMessage = z.discriminatedUnion('kind', [
-  z.object({ kind: z.enum(['seal_evidence', 'export_run']), ...entry }),
+  /** `again`: the sweeper sent it, because the run was not sealed soon. */
+  z.object({ kind: z.literal('seal_evidence'), ...entry, again: z.boolean().optional() }),
+  z.object({ kind: z.literal('export_run'), ...entry }),
   z.object({ kind: z.literal('seal_addendum'), ...entry, seq: z.int() }),
   z.object({ kind: z.literal('store_output'), ...entry, stepIndex: z.int(), leaseVersion: z.int() }),
 ]);
@@ -74,12 +76,12 @@ type SealMessage = z.infer<typeof SealMessage>;
 
 /**
  * Seals the runs of a batch together, and does the rest one after the other, because each may use most of the memory. A message
- * that was delivered before is handled on its own: what failed or crashed then must not affect other runs again.
+ * that was delivered or sent before is handled on its own: what failed or crashed then must not affect other runs again.
  */
 async function seal(messages: readonly Delivered<SealMessage>[]): Promise<PromiseSettledResult<void>[]> {
   const results = new Map<SealMessage, PromiseSettledResult<void>>();
   const isNewRun = ({ message, deliveries }: Delivered<SealMessage>) =>
-    message.kind === 'seal_evidence' && deliveries === 1;
+    message.kind === 'seal_evidence' && !message.again && deliveries === 1;
   const runs = messages.filter(isNewRun).map(({ message }) => message);
   for (const [index, sealed] of (await sealRuns(sealer, runs)).entries()) {
     const expired = sealed.status === 'rejected' ? Promise.reject(sealed.reason) : expire(sealed.value);

@@ -74,6 +74,8 @@ interface LoggedFile {
   id: string;
   document: Buffer;
   endedAt(): string;
+  /** The hash of its last commit. */
+  head(): string | undefined;
 }
 
 interface Logged {
@@ -91,7 +93,7 @@ class Audit {
   readonly #missing: Set<string>;
   readonly #findings: Finding[] = [];
   readonly #pending = new Set<string>();
-  /** A run that was sealed again after a crash has several bundles, of which one is recorded. */
+  /** A run that was sealed again after a crash has several bundles with the same commits, of which one is recorded. */
   readonly #differing = new Map<string, string>();
   readonly #bundles = new Set<string>();
   readonly #accepted: AcceptedAudit;
@@ -174,11 +176,16 @@ class Audit {
   check(bundle: HeldFiles): void {
     const { name, document, addenda = [] } = bundle;
     const files = [
-      { id: name, document, endedAt: () => JSON.parse(document.toString()).run.completedAt },
+      {
+        ...{ id: name, document },
+        endedAt: () => JSON.parse(document.toString()).run.completedAt,
+        head: () => JSON.parse(document.toString()).head?.hash,
+      },
       ...addenda.flatMap((held) => {
         const data = addendumIn(held);
         const id = data && logEntryId({ runId: name, addendum: data.commit.seq });
-        return id === undefined ? [] : [{ id, document: held.document, endedAt: () => data?.commit.at ?? '' }];
+        const { at = '', hash } = data?.commit ?? {};
+        return id === undefined ? [] : [{ id, document: held.document, endedAt: () => at, head: () => hash }];
       }),
     ];
     this.#bundles.add(name);
@@ -215,7 +222,9 @@ class Audit {
     if (!logged) return this.#unlogged(file);
     if (sha256Hex(file.document) !== logged.entry.sha256) {
       const what = logged.entry.addendum === undefined ? 'bundle' : 'addendum';
-      this.#differing.set(file.id, `differs from the sealed ${what}: ${inLog(logged)} has another sha256`);
+      const problem = `differs from the sealed ${what}: ${inLog(logged)} has another sha256`;
+      if (file.head() !== logged.entry.head) return problem;
+      this.#differing.set(file.id, problem);
       return undefined;
     }
     this.#confirmed.add(file.id);
