@@ -9,6 +9,7 @@ import {
 } from '../../lambdas/agents/protocol.ts';
 import { sha256Hex } from '../../lambdas/run/canonical-json.ts';
 import { Invocation } from './invocation.ts';
+import type { SessionProcess } from './session-process.ts';
 import type { AgentBehavior, AgentWorld } from './simulated-agents.ts';
 
 const SYNCS_EVERY_MS = 5_000;
@@ -24,6 +25,8 @@ interface Running {
   /** Until when the runtime lets it run, by the time of the runtime. */
   leaseEndsMs: number;
   stop: (why: 'canceled' | 'lease_lost') => void;
+  /** The session that the command is. */
+  session: () => SessionProcess | undefined;
 }
 
 /** The identity is used by a newer process. */
@@ -82,7 +85,11 @@ export class AgentProcess {
   }
 
   run(ended: (how: 'crashed' | 'replaced') => void): void {
-    this.#invocation.onEnd((ending) => ended(ending === 'killed' ? 'crashed' : 'replaced'));
+    this.#invocation.onEnd((ending) => {
+      // A crash ends its commands.
+      if (ending === 'killed') for (const { session } of this.#running.values()) session()?.stop();
+      ended(ending === 'killed' ? 'crashed' : 'replaced');
+    });
     this.#loop().catch((error: unknown) => {
       if (!(error instanceof Replaced)) throw error;
       for (const { stop } of this.#running.values()) stop('lease_lost');
@@ -135,7 +142,8 @@ export class AgentProcess {
   }
 
   async #take(statement: AssignmentStatement): Promise<void> {
-    const { random, isCalm, invariants, time } = this.#world;
+    const { random, isCalm, invariants, commandSessions, time } = this.#world;
+    const { assignment_id, start_before, stdin_sha256 } = statement;
     const refusal = !isCalm() && random.chance(this.#behavior.refusalChance);
     const full = this.#running.size >= this.#behavior.slots;
     const ack = await this.#request<z.infer<typeof AckResponse>>('ack', (functions, reply) =>
@@ -143,28 +151,33 @@ export class AgentProcess {
     );
     if (!ack.confirmed) return;
     const leaseEndsMs = Date.parse(ack.expires_at ?? '');
-    const never = Math.min(leaseEndsMs, Date.parse(statement.start_before)) <= time.now();
+    const { stdin } = ack;
+    commandSessions.acknowledged(statement, stdin);
+    const isSigned = stdin_sha256 === (stdin === undefined ? undefined : sha256Hex(stdin));
+    const never = !isSigned || Math.min(leaseEndsMs, Date.parse(start_before)) <= time.now();
     if (never || (!isCalm() && random.chance(this.#behavior.refusalChance))) {
       await this.#report(this.#result(statement, 'never_started'));
       return;
     }
-    this.journal.set(statement.assignment_id, statement);
+    this.journal.set(assignment_id, statement);
     invariants.started(this, statement);
-    const how = await this.#execute(statement, leaseEndsMs);
+    commandSessions.started(statement, stdin);
+    const how = await this.#execute(statement, leaseEndsMs, stdin);
     await this.#report(this.#result(statement, how));
   }
 
   /** Ends by itself, or is stopped: by a cancel, or because the lease is lost or could not be renewed in time. */
-  #execute(statement: AssignmentStatement, leaseEndsMs: number): Promise<Result['status']> {
-    const { random, time, isCalm } = this.#world;
+  #execute(statement: AssignmentStatement, leaseEndsMs: number, stdin?: string): Promise<Result['status']> {
+    const { time } = this.#world;
     const { assignment_id } = statement;
-    const fails = !isCalm() && random.chance(this.#behavior.failureChance);
     return new Promise((resolve) => {
+      let session: SessionProcess | undefined;
       const end = (status: Result['status']) => {
         if (!this.#running.delete(assignment_id)) return;
+        session?.stop();
         resolve(status);
       };
-      const running: Running = { statement, leaseEndsMs, stop: () => end('canceled') };
+      const running: Running = { statement, leaseEndsMs, stop: () => end('canceled'), session: () => session };
       this.#running.set(assignment_id, running);
       const watch = () =>
         this.#later(running.leaseEndsMs - time.now(), () => {
@@ -173,7 +186,28 @@ export class AgentProcess {
           else watch();
         });
       watch();
-      this.#later(random.between(...this.#behavior.commandMs), () => end(fails ? 'failed' : 'succeeded'));
+      if (stdin === undefined) this.#endLater(end);
+      else session = this.#startSession(statement, stdin, end);
+    });
+  }
+
+  #endLater(end: (status: Result['status']) => void): void {
+    const { random, isCalm } = this.#world;
+    const fails = !isCalm() && random.chance(this.#behavior.failureChance);
+    this.#later(random.between(...this.#behavior.commandMs), () => end(fails ? 'failed' : 'succeeded'));
+  }
+
+  /** The command is a session: it ends with it, at the latest after its timeout. */
+  #startSession(
+    { tenant, assignment_id: id, timeout_seconds }: AssignmentStatement,
+    stdin: string,
+    end: (status: Result['status']) => void,
+  ): SessionProcess | undefined {
+    this.#later(timeout_seconds * 1_000, () => end('timed_out'));
+    return this.#world.sessions()?.startCommand({
+      ...{ tenant, id, stdin },
+      ends: (how) => this.#invocation.resume(() => end(how === 'completed' ? 'succeeded' : 'failed')),
+      crashes: () => this.#invocation.kill(),
     });
   }
 

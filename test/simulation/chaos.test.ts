@@ -23,6 +23,7 @@ const PARTS: [ShapeName, readonly CrashPointFault[], every: number][] = [
   ['agent-approved', ['crash_after', 'lost_reply'], 2],
   ['talks-in-a-thread', ['crash_after', 'lost_reply'], 4],
   ['session-parallel', ['crash_after', 'lost_reply'], 3],
+  ['command-session-completes', ['crash_after', 'lost_reply'], 3],
 ];
 
 async function runAll(jobs: Job[]) {

@@ -1,7 +1,8 @@
+import type * as z from 'zod';
 import { registerAgent } from '../../lambdas/agents/agent-lifecycle.ts';
 import type { AgentCaller, SyncResult } from '../../lambdas/agents/agent-requests.ts';
 import { placeOf } from '../../lambdas/agents/assignment.ts';
-import type { AssignmentStatement, CompleteRequest } from '../../lambdas/agents/protocol.ts';
+import type { AckResponse, AssignmentStatement, CompleteRequest } from '../../lambdas/agents/protocol.ts';
 import { handleBulk } from '../../lambdas/api/bulk/bulk.ts';
 import { applyPlan } from '../../lambdas/api/definitions/apply-plan.ts';
 import { replayOf, rerunOf } from '../../lambdas/api/start/repeat-run.ts';
@@ -390,7 +391,7 @@ export class Functions {
     process: AgentProcess,
     { assignment_id, lease_version, session_id }: AssignmentStatement,
     refusal: 'unable' | undefined,
-    reply: (reply: Reply<{ confirmed: boolean; expires_at: string | null }>) => void,
+    reply: (reply: Reply<z.infer<typeof AckResponse>>) => void,
   ): void {
     const about = { assignment_id, lease_version };
     this.#serveAgent(process, 'ack', session_id, reply, (ports, caller) =>

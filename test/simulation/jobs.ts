@@ -2,7 +2,7 @@ import { CRASH_POINT_FAULTS, type Fault } from './faults.ts';
 import { crashPoint, scenarioOf } from './scenario.ts';
 import { type Outcome, Simulation, type Violation } from './simulation.ts';
 import type { Situation } from './situations.ts';
-import { AGENT_SHAPES, SESSION_SHAPES, SHAPE_NAMES, type ShapeName, workflowOfShape } from './workflow-shapes.ts';
+import { needsAgents, needsSessions, SHAPE_NAMES, type ShapeName, workflowOfShape } from './workflow-shapes.ts';
 
 export type CrashPointFault = (typeof CRASH_POINT_FAULTS)[number];
 
@@ -129,7 +129,7 @@ function differs(
     undisturbed.statuses.includes('canceled');
   const undecided = injected.has('policy_error') || injected.has('policy_slow');
   // A lost agent or session fails its step.
-  const isOutside = AGENT_SHAPES.includes(shape) || SESSION_SHAPES.includes(shape);
+  const isOutside = needsAgents(shape) || needsSessions(shape);
   if (violation || triedOnce || commanded || undecided || isOutside) return {};
   const same = statuses.length === undisturbed.statuses.length;
   const fine = same && statuses.every((status, at) => status === undisturbed.statuses[at] || status === 'needs_human');

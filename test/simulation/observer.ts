@@ -19,6 +19,7 @@ import { isDigester, isNotifier } from './functions.ts';
 import { AgentInvariants } from './invariants/agents.ts';
 import { ApprovalInvariants } from './invariants/approvals.ts';
 import { BulkJobInvariants } from './invariants/bulk-jobs.ts';
+import { CommandSessionInvariants } from './invariants/command-sessions.ts';
 import { DeliveryInvariants } from './invariants/deliveries.ts';
 import { DigestInvariants } from './invariants/digests.ts';
 import { GovernedWriteInvariants } from './invariants/governed-writes.ts';
@@ -34,6 +35,7 @@ import { isAboutSession, SessionInvariants } from './invariants/sessions.ts';
 import { SlotInvariants } from './invariants/slots.ts';
 import { TargetRequestInvariants } from './invariants/target-requests.ts';
 import type { Invocation } from './invocation.ts';
+import { SESSION_SECRET } from './ports.ts';
 import type { SimulatedPolicy } from './simulated-policy.ts';
 import type { TargetRequest } from './simulated-targets.ts';
 import { Situations } from './situations.ts';
@@ -55,6 +57,7 @@ export class Observer {
   readonly agents: AgentInvariants;
   readonly killSwitch: KillSwitchInvariants;
   readonly sessions: SessionInvariants;
+  readonly commandSessions: CommandSessionInvariants;
   readonly #report: Report;
   readonly #store: MemoryRunStore;
   readonly #slots: SlotInvariants;
@@ -114,6 +117,12 @@ export class Observer {
       onStarted: (tenant, key) => this.effects.sessionStarted(tenant, key),
       onGone: (tenant, key) => this.effects.sessionGone(tenant, key),
     });
+    this.commandSessions = new CommandSessionInvariants(report, store, {
+      ...known,
+      situations,
+      secret: SESSION_SECRET,
+      onStarted: (tenant, key) => this.effects.sessionStarted(tenant, key),
+    });
     this.#governed = new GovernedWriteInvariants(report, known.policy, this.approvals);
     this.#rollback = new RollbackInvariants(report, store);
     this.#slots = new SlotInvariants(report, store, known.settings, known.workflow);
@@ -136,6 +145,7 @@ export class Observer {
     this.killSwitch.committed(by, change, before);
     checkSuccess(this.#report, workflow, after);
     this.#slots.committed(before.run, after.run);
+    this.commandSessions.committed(change, before);
     for (const { receipt } of change.receipts) this.effects.committed(receipt);
     this.approvals.expectedMakers.committed(runId, change.commit);
     for (const { approval } of change.approvals)

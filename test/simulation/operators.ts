@@ -74,13 +74,17 @@ export class Operators {
   }
 
   /** Sends the command to every open run, and repeats it until it succeeds. */
-  sendUntilAccepted(command: Command, times = 1): void {
-    for (const { tenant, runId } of this.#runs().filter((run) => !isTerminal(run))) {
-      this.#functions.command({ tenant, runId }, command, (ending) => {
-        if (ending === 'returned' || times > REPEATS_TIMES_MAX) return;
-        this.#time.after(REPEATS_AFTER_MS, () => this.sendUntilAccepted(command, times + 1));
-      });
-    }
+  sendUntilAccepted(command: Command): void {
+    for (const run of this.#runs()) this.#sendTo(run, command);
+  }
+
+  #sendTo({ tenant, runId }: Run, command: Command, times = 1): void {
+    const run = this.#store.inside.run(tenant, runId);
+    if (!run || isTerminal(run)) return;
+    this.#functions.command({ tenant, runId }, command, (ending) => {
+      if (ending === 'returned' || times > REPEATS_TIMES_MAX) return;
+      this.#time.after(REPEATS_AFTER_MS, () => this.#sendTo(run, command, times + 1));
+    });
   }
 
   /** Called when no work is left: resumes, retries, rolls back or cancels paused runs. False if no run is paused. */

@@ -3,7 +3,9 @@ import type { PlantedBug } from './planted-bugs.ts';
 const SESSION_CONNECTOR = 'lambdas/connectors/session/session.ts';
 const COMPLETE = 'lambdas/run-changes/session/complete-session.ts';
 const ENDED = 'lambdas/run-changes/session/ended-sessions.ts';
+const FINALIZE = 'lambdas/worker/session/finalize-session.ts';
 const SESSIONS = 'session-completes,session-approved,session-lost,session-parallel';
+const COMMAND_SESSIONS = 'command-session-completes,command-session-ends-early,command-session-silent';
 
 /** Bugs of sessions and their actions. */
 export const PLANTED_SESSION_BUGS: readonly PlantedBug[] = [
@@ -78,7 +80,7 @@ export const PLANTED_SESSION_BUGS: readonly PlantedBug[] = [
     edits: [
       {
         file: ENDED,
-        find: 'if (!session?.at || hasOpenSession(step)) return [];',
+        find: 'if (!(session?.at || session?.isCommand) || hasOpenSession(step)) return [];',
         replace: 'if (!session?.at) return [];',
       },
     ],
@@ -106,5 +108,93 @@ export const PLANTED_SESSION_BUGS: readonly PlantedBug[] = [
     shapes: 'session-completes',
     faults: 'crash_before',
     seedShapes: SESSIONS,
+  },
+  {
+    name: 'a canceled session stays open',
+    edits: [
+      {
+        file: 'lambdas/run-changes/session/cancel-session.ts',
+        find: 'fail(draft, open, error, { by, receiptKey });',
+        replace: 'draft.put(open);',
+      },
+    ],
+    violates: ['a session ends once: by its completion, by the finalizer or by a person'],
+    shapes: 'canceled-session',
+    faults: 'crash_before',
+  },
+  {
+    name: 'nobody asks the agent to end a canceled session',
+    edits: [
+      {
+        file: ENDED,
+        find: 'const was = before.get(index);',
+        replace:
+          "const was = before.get(index); if (step.status === 'failed_terminal' && step.error.code === 'SESSION_CANCELED') return [];",
+      },
+    ],
+    violates: ['a session is ended after its step'],
+    shapes: 'canceled-session',
+    faults: 'crash_before',
+  },
+  {
+    name: 'the command of a canceled session goes on',
+    edits: [{ file: ENDED, find: '!(session?.at || session?.isCommand)', replace: '!session?.at' }],
+    violates: ['the command of a session is stopped with it'],
+    shapes: 'command-session-canceled',
+    faults: 'crash_before',
+  },
+  {
+    name: 'the end of its command does not wake the run of a session',
+    edits: [
+      {
+        file: 'lambdas/run-changes/commit-run.ts',
+        find: 'sends.push(changer.queue.send({ tenant, runId: action.of.runId }));',
+        replace: '',
+      },
+    ],
+    violates: ['a session ends soon after its command'],
+    shapes: 'command-session-ends-early',
+    faults: 'crash_before',
+  },
+  {
+    name: 'a session is given up while its command works',
+    edits: [
+      { file: FINALIZE, find: "(state === 'working' && !isDue)", replace: 'session.actionsMax < 0' },
+      {
+        file: FINALIZE,
+        find: "state === 'working' ? 'silent' : state",
+        replace: "state === 'working' ? 'dead' : state",
+      },
+    ],
+    violates: ['a session is lost only after its command has ended'],
+    shapes: 'command-session-completes',
+    faults: 'lost_reply',
+    seedShapes: COMMAND_SESSIONS,
+  },
+  {
+    name: 'the input of a command differs from the signed one',
+    edits: [
+      {
+        file: 'lambdas/worker/agent/acknowledge-assignment.ts',
+        find: '{ ...ack, stdin };',
+        replace: "{ ...ack, stdin: '{}' };",
+      },
+    ],
+    violates: ['a command reads what its signed statement names'],
+    shapes: 'command-session-completes',
+    faults: 'crash_before',
+  },
+  {
+    name: 'the token of a session is stored with its prompt',
+    edits: [
+      {
+        file: 'lambdas/worker/session/await-session.ts',
+        find: 'promptOf(step.input as SessionInput, contract)',
+        replace: "promptOf(step.input as SessionInput, { ...contract, token: 'cst_stored' })",
+      },
+    ],
+    violates: ['the token of a session is not stored'],
+    shapes: 'command-session-completes',
+    faults: 'crash_before',
   },
 ];

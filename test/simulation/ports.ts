@@ -386,6 +386,7 @@ export function portsFor(shared: SharedServices, by: Invocation) {
     tokens,
     environment: 'dev' as const,
     sessionSecret: async () => SESSION_SECRET,
+    ownUrl: 'https://api.example.com',
     connections,
     expressions: new OwnThreadExpressions(clock.now),
     store: evidence,

@@ -1,10 +1,11 @@
+import type { StoredConfiguration } from '../../lambdas/pipeline/configuration.ts';
 import type { Automation, Definitions } from '../../lambdas/pipeline/definitions.ts';
 import type { Run } from '../../lambdas/run/run.ts';
 import { Workflow, WorkflowStep } from '../../lambdas/workflow/workflow.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
 import { FakeTargets } from '../fakes/fake-targets.ts';
 import { BY_SETUP } from '../fakes/memory-changes.ts';
-import { STAGING_PROFILE } from './invariants/agents.ts';
+import { ALLOWED_COMMAND, STAGING_PROFILE } from './invariants/agents.ts';
 import { SCHEDULED } from './invariants/schedules.ts';
 import { type Scenario, THREAD_SHAPE } from './scenario.ts';
 import { BURST_EVENT } from './senders.ts';
@@ -23,11 +24,24 @@ export const NOTICES_CHANNEL = '#notices';
 const SCHEDULED_WORKFLOW = Workflow.parse({ name: SCHEDULED, steps: [{ id: 'facts', tool: 'transform' }] });
 
 /** Where sessions run. */
-const CONFIGURATION = {
-  name: 'bot',
-  session: { provider: 'a2a' as const, url: 'http://sessions/agent', connection: 'sessions' },
-  revision: 1,
-};
+const CONFIGURATIONS: readonly StoredConfiguration[] = [
+  {
+    name: 'bot',
+    session: { provider: 'a2a', url: 'http://sessions/agent', connection: 'sessions' },
+    revision: 1,
+  },
+  {
+    name: 'hosts',
+    session: {
+      provider: 'agent',
+      command: ALLOWED_COMMAND,
+      args: ['session'],
+      environment: 'staging',
+      capabilities: [],
+    },
+    revision: 1,
+  },
+];
 
 /** The planner reads the connections. */
 const ACCESS = Object.entries(new FakeTargets(new FakeClock()).access());
@@ -73,7 +87,7 @@ export function publishDefinitions(definitions: Definitions, scenario: Scenario)
   for (const tenant of tenants) {
     definitions.saveSettings(tenant, settings, BY_SETUP);
     definitions.saveProfile(tenant, STAGING_PROFILE, BY_SETUP);
-    definitions.saveConfiguration(tenant, CONFIGURATION, BY_SETUP);
+    for (const configuration of CONFIGURATIONS) definitions.saveConfiguration(tenant, configuration, BY_SETUP);
     for (const [name, { baseUrl, instance }] of scenario.repeats ? ACCESS : []) {
       definitions.saveConnection(tenant, { name, baseUrl, instance }, BY_SETUP);
     }

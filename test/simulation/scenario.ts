@@ -8,7 +8,15 @@ import type { AgentBehavior } from './simulated-agents.ts';
 import { ALL_RULES, type Rules } from './simulated-policy.ts';
 import { SESSION_KINDS, type SessionBehavior } from './simulated-sessions.ts';
 import type { ThreadBehavior } from './thread-writers.ts';
-import { AGENT_SHAPES, SESSION_SHAPES, SHAPE_NAMES, type ShapeName } from './workflow-shapes.ts';
+import {
+  AGENT_SHAPES,
+  MORE_SESSION_SHAPES,
+  needsAgents,
+  needsSessions,
+  SESSION_SHAPES,
+  SHAPE_NAMES,
+  type ShapeName,
+} from './workflow-shapes.ts';
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
@@ -38,6 +46,7 @@ const NOT_RANDOM: readonly ShapeName[] = [
   ...[CHANGED_AFTER_END, REPEATED_AFTER_END, CHANGED_IN_BULK, OVERDUE, THREAD_SHAPE],
   ...AGENT_SHAPES,
   ...SESSION_SHAPES,
+  ...MORE_SESSION_SHAPES,
 ];
 
 /** Everything that a seed decides about a simulation before it starts. */
@@ -113,15 +122,17 @@ export function scenarioOf(seed: number, only?: ShapeName[]): Scenario {
     ...(random.chance(0.15) && { maxRunsPerMinute: random.between(1, 4) }),
     ...(random.chance(0.15) && { maxWritesPerRun: random.between(1, 4) }),
   };
-  const agents = agentsOf(seed, only);
+  const moreSessions = moreSessionsOf(seed, only);
+  const agents = agentsOf(seed, only, moreSessions);
   const threads = threadsOf(seed, only);
-  const sessions = sessionsOf(seed, only);
+  const sessions = sessionsOf(seed, only, moreSessions);
   return {
     seed,
     shapes: [
       // First, because the first deliveries have the first shapes.
       ...(agents.shapes ?? []),
       ...(sessions.shapes ?? []),
+      ...moreSessions,
       ...random.some(only ?? SHAPE_NAMES.filter((name) => !NOT_RANDOM.includes(name)), 3),
     ],
     tenants: random.chance(0.1) ? ['acme', 'globex'] : ['acme'],
@@ -211,10 +222,11 @@ function bulkOf(random: SeededRandom): BulkScript[] {
 function agentsOf(
   seed: number,
   only: ShapeName[] | undefined,
+  besides: ShapeName[],
 ): { shapes?: ShapeName[]; behavior?: AgentBehavior; off?: { fromMs: number; toMs: number } } {
   const random = new SeededRandom(seed * 23 + 11);
   const shapes = only ? [] : random.chance(0.3) ? random.some(AGENT_SHAPES, 2) : [];
-  if (shapes.length === 0 && !only?.some((name) => AGENT_SHAPES.includes(name))) return {};
+  if (shapes.length === 0 && ![...besides, ...(only ?? [])].some(needsAgents)) return {};
   const behavior: AgentBehavior = {
     perTenant: random.between(1, 4),
     slots: random.between(1, 3),
@@ -234,10 +246,20 @@ function agentsOf(
 }
 
 /** With their own random numbers, too. */
-function sessionsOf(seed: number, only: ShapeName[] | undefined): { shapes?: ShapeName[]; behavior?: SessionBehavior } {
+function moreSessionsOf(seed: number, only: ShapeName[] | undefined): ShapeName[] {
+  const random = new SeededRandom(seed * 43 + 29);
+  return only === undefined && random.chance(0.1) ? random.some(MORE_SESSION_SHAPES, 2) : [];
+}
+
+/** With their own random numbers, too. */
+function sessionsOf(
+  seed: number,
+  only: ShapeName[] | undefined,
+  besides: ShapeName[],
+): { shapes?: ShapeName[]; behavior?: SessionBehavior } {
   const random = new SeededRandom(seed * 37 + 17);
   const shapes = only ? [] : random.chance(0.25) ? random.some(SESSION_SHAPES, 2) : [];
-  if (shapes.length === 0 && !only?.some((name) => SESSION_SHAPES.includes(name))) return {};
+  if (shapes.length === 0 && ![...besides, ...(only ?? [])].some(needsSessions)) return {};
   const workMs = random.pick([
     [200, 3_000],
     [1_000, 40_000],
@@ -252,6 +274,11 @@ const outageAt = (fromMs: number) => ({ fromMs, toMs: fromMs + 32 * MINUTE_MS })
 /** At most this many random times of the first minutes. */
 const atRandom = (random: SeededRandom, atMost: number) =>
   Array.from({ length: random.between(0, atMost + 1) }, () => random.between(0, 5 * MINUTE_MS));
+
+/** A person cancels the session. */
+const CANCELED: Pick<Scenario, 'scripted'> = {
+  scripted: [{ afterMs: 60_000, command: { kind: 'cancel_session', reason: 'works too long' } }],
+};
 
 /** What else happens while a crash point of this shape is tried. */
 const SETTINGS_OF_SHAPE: Record<
@@ -339,6 +366,10 @@ const SETTINGS_OF_SHAPE: Record<
   'session-lost': {
     sessions: { kinds: ['dies', 'ends_early', 'disappears', 'silent', 'late'], workMs: [1_000, 40_000] },
   },
+  'command-session-ends-early': { sessions: { kinds: ['ends_early'], workMs: [1_000, 40_000] } },
+  'command-session-canceled': { ...CANCELED, sessions: { kinds: ['silent'], workMs: [1_000, 40_000] } },
+  'canceled-session': { ...CANCELED, sessions: { kinds: ['late'], workMs: [1_000, 40_000] } },
+  'command-session-silent': { sessions: { kinds: ['silent'], workMs: [1_000, 40_000] } },
   'session-parallel': { sessions: { kinds: ['races_itself', 'completes_twice'], workMs: [1_000, 70_000] } },
   'refuses-drift': { incidentEdits: [{ afterMs: 20_000, field: 'state' }] },
 };
@@ -369,10 +400,10 @@ export function crashPoint(shape: ShapeName, point?: { call: number; fault: Faul
     changesEndedRuns: shape === CHANGED_AFTER_END,
     repeats: shape === REPEATED_AFTER_END,
     bulk: [],
-    ...(AGENT_SHAPES.includes(shape) && {
+    ...(needsAgents(shape) && {
       agents: { perTenant: 2, slots: 2, commandMs: [1_000, 15_000], failureChance: 0, refusalChance: 0 },
     }),
-    ...(SESSION_SHAPES.includes(shape) && {
+    ...(needsSessions(shape) && {
       sessions: { kinds: ['works'] as const, workMs: [1_000, 15_000] as const },
     }),
     ...SETTINGS_OF_SHAPE[shape],

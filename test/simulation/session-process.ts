@@ -1,6 +1,5 @@
 import type { Completion } from '../../lambdas/run-changes/session/complete-session.ts';
 import type { ActionProposal } from '../../lambdas/run-changes/session/propose-action.ts';
-import type { FakeTask } from '../fakes/fake-a2a.ts';
 import { Invocation } from './invocation.ts';
 import type { SessionBehavior, SessionKind, SessionWorld } from './simulated-sessions.ts';
 
@@ -10,11 +9,23 @@ const TRIES_MAX = 30;
 const LATE_MS = 11 * 60_000;
 
 /** The part of the prompt's data that a session uses. */
-interface Contract {
+export interface Contract {
   run_id: string;
   completion_id: string;
   token: string;
   expires_at: string;
+}
+
+/** Where a session runs: a task of an agent that speaks A2A, or a command of an enrolled agent. */
+export interface SessionPlace {
+  readonly id: string;
+  readonly contract: Contract;
+  readonly isAtWork: boolean;
+  /** It notifies the stage of the end of a session. */
+  readonly notifies: boolean;
+  end(how: 'completed' | 'failed'): void;
+  /** It forgets the session. */
+  disappear(): void;
 }
 
 /** What the API responds to a session: the result, a refusal, or nothing. */
@@ -24,19 +35,19 @@ export type SessionReply<T> = { result: T } | { refused: string } | 'failed';
 export class SessionProcess {
   readonly #world: SessionWorld;
   readonly #behavior: SessionBehavior;
-  readonly #task: FakeTask;
+  readonly #place: SessionPlace;
   readonly #kind: SessionKind;
   readonly #contract: Contract;
   readonly #invocation: Invocation;
 
-  constructor(world: SessionWorld, behavior: SessionBehavior, tenant: string, task: FakeTask, kind: SessionKind) {
+  constructor(world: SessionWorld, behavior: SessionBehavior, tenant: string, place: SessionPlace, kind: SessionKind) {
     this.#world = world;
     this.#behavior = behavior;
-    this.#task = task;
+    this.#place = place;
     this.#kind = kind;
-    this.#contract = task.messages[0]?.data as unknown as Contract;
+    this.#contract = place.contract;
     this.#invocation = new Invocation(world.time, {
-      ...{ id: `session ${task.id}`, tenant, machine: 0, skewMs: 0 },
+      ...{ id: `session ${place.id}`, tenant, machine: 0, skewMs: 0 },
       ...{ timeoutMs: Number.POSITIVE_INFINITY, outlivesTimeout: true },
     });
   }
@@ -44,13 +55,14 @@ export class SessionProcess {
   run(): void {
     // A process that crashes is a session that has failed.
     this.#invocation.onEnd((ending) => {
-      if (ending === 'killed' && this.#isAtWork) this.#task.state = 'TASK_STATE_FAILED';
+      if (ending === 'killed' && this.#place.isAtWork) this.#place.end('failed');
     });
     void this.#live();
   }
 
-  get #isAtWork(): boolean {
-    return this.#task.state === 'TASK_STATE_WORKING';
+  /** Its command was stopped. A late one has left a process behind, which goes on. */
+  stop(): void {
+    if (this.#kind !== 'late') this.#invocation.kill();
   }
 
   async #live(): Promise<void> {
@@ -59,18 +71,18 @@ export class SessionProcess {
       case 'silent':
         return;
       case 'disappears':
-        return this.#world.invariants.disappeared(this.#invocation.tenant, this.#task);
+        return this.#place.disappear();
       case 'dies':
-        return this.#end('TASK_STATE_FAILED');
+        return this.#end('failed');
       case 'ends_early':
-        return this.#end('TASK_STATE_COMPLETED');
+        return this.#end('completed');
       case 'reports_another_id':
         await this.#complete({ ...this.#completion(), completionId: 'cmp_of_another' });
-        return this.#end('TASK_STATE_COMPLETED');
+        return this.#end('completed');
       case 'late':
         await this.#sleep(Date.parse(this.#contract.expires_at) + LATE_MS - this.#world.time.now());
         await this.#complete(this.#completion());
-        return this.#end('TASK_STATE_COMPLETED');
+        return this.#end('completed');
     }
     await this.#act();
     await this.#request('heartbeat', (reply) => this.#world.functions().heartbeat(this.#contract.token, false, reply));
@@ -82,7 +94,7 @@ export class SessionProcess {
       await this.#complete(this.#completion());
       await this.#complete(this.#completion('Another.'));
     }
-    await this.#end('TASK_STATE_COMPLETED');
+    await this.#end('completed');
   }
 
   /** Proposes actions; the last one twice with the same key. */
@@ -91,7 +103,7 @@ export class SessionProcess {
     const comment = (number: number) => ({
       key: `comment ${number}`,
       tool: 'github.comment.create',
-      input: { body: `${run_id} ${this.#task.id} ${number}` },
+      input: { body: `${run_id} ${this.#place.id} ${number}` },
     });
     const count = this.#kind === 'reaches_beyond' ? 5 : this.#world.random.between(0, 3);
     for (let number = 0; number < count; number += 1) await this.#propose(comment(number));
@@ -122,11 +134,11 @@ export class SessionProcess {
     this.#world.invariants.completed({ tenant: this.#invocation.tenant, runId, completion_id }, completion, reply);
   }
 
-  /** The task ends by itself; its agent may notify the stage. */
-  async #end(state: string): Promise<void> {
-    if (!this.#isAtWork) return;
-    this.#task.state = state;
-    if (this.#world.random.chance(0.7)) {
+  /** It ends by itself; the agent that it runs in may notify the stage. */
+  async #end(how: 'completed' | 'failed'): Promise<void> {
+    if (!this.#place.isAtWork) return;
+    this.#place.end(how);
+    if (this.#place.notifies && this.#world.random.chance(0.7)) {
       await this.#once('notify', (reply) => this.#world.functions().heartbeat(this.#contract.token, true, reply));
     }
   }

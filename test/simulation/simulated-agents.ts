@@ -5,7 +5,9 @@ import { AgentProcess } from './agent-process.ts';
 import type { FaultyCalls } from './faulty-calls.ts';
 import type { Functions } from './functions.ts';
 import type { AgentInvariants } from './invariants/agents.ts';
+import type { CommandSessionInvariants } from './invariants/command-sessions.ts';
 import type { SeededRandom } from './seeded-random.ts';
+import type { SimulatedSessions } from './simulated-sessions.ts';
 import type { Situations } from './situations.ts';
 import type { VirtualTime } from './virtual-time.ts';
 
@@ -21,7 +23,10 @@ export interface AgentWorld {
   functions: () => Functions;
   store: MemoryRunStore;
   invariants: AgentInvariants;
+  commandSessions: CommandSessionInvariants;
   situations: Situations;
+  /** The sessions that are commands of agents. */
+  sessions: () => SimulatedSessions | undefined;
   /** No more faults are injected. */
   isCalm: () => boolean;
 }

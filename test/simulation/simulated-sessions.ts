@@ -3,7 +3,7 @@ import type { FaultyCalls } from './faulty-calls.ts';
 import type { Functions } from './functions.ts';
 import type { SessionInvariants } from './invariants/sessions.ts';
 import type { SeededRandom } from './seeded-random.ts';
-import { SessionProcess } from './session-process.ts';
+import { type Contract, type SessionPlace, SessionProcess } from './session-process.ts';
 import type { VirtualTime } from './virtual-time.ts';
 
 /** What a session does instead of its work. */
@@ -36,7 +36,17 @@ export interface SessionWorld {
   invariants: SessionInvariants;
 }
 
-/** The agent of somebody else in which sessions run. */
+/** The command of an enrolled agent that is a session. */
+export interface SessionCommand {
+  tenant: string;
+  id: string;
+  stdin: string;
+  ends: (how: 'completed' | 'failed') => void;
+  /** The host of the agent crashes. */
+  crashes: () => void;
+}
+
+/** The sessions of a scenario: in the agent of somebody else, or as commands of enrolled agents. */
 export class SimulatedSessions {
   readonly #world: SessionWorld;
   readonly #behavior: SessionBehavior;
@@ -46,9 +56,43 @@ export class SimulatedSessions {
     this.#behavior = behavior;
   }
 
-  /** The agent has accepted a message and starts to work. */
+  /** The agent of somebody else has accepted a message and starts to work. */
   start(tenant: string, task: FakeTask): void {
+    const { invariants } = this.#world;
+    this.#begin(tenant, {
+      id: task.id,
+      contract: task.messages[0]?.data as unknown as Contract,
+      get isAtWork() {
+        return task.state === 'TASK_STATE_WORKING';
+      },
+      notifies: true,
+      end: (how) => {
+        task.state = how === 'completed' ? 'TASK_STATE_COMPLETED' : 'TASK_STATE_FAILED';
+      },
+      disappear: () => invariants.disappeared(tenant, task),
+    });
+  }
+
+  /** An enrolled agent has started the command of a session, which reads its prompt. */
+  startCommand({ tenant, id, stdin, ends, crashes }: SessionCommand): SessionProcess {
+    let isAtWork = true;
+    return this.#begin(tenant, {
+      ...{ id, contract: JSON.parse(stdin).data, notifies: false },
+      get isAtWork() {
+        return isAtWork;
+      },
+      end: (how) => {
+        isAtWork = false;
+        ends(how);
+      },
+      disappear: crashes,
+    });
+  }
+
+  #begin(tenant: string, place: SessionPlace): SessionProcess {
     const kind = this.#world.random.pick(this.#behavior.kinds);
-    new SessionProcess(this.#world, this.#behavior, tenant, task, kind).run();
+    const process = new SessionProcess(this.#world, this.#behavior, tenant, place, kind);
+    process.run();
+    return process;
   }
 }

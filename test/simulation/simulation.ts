@@ -93,6 +93,7 @@ export class Simulation {
   readonly #bulkOperators: BulkOperators;
   readonly #policy: SimulatedPolicy;
   readonly #agents: SimulatedAgents | undefined;
+  readonly #sessions: SimulatedSessions | undefined;
   readonly #threadWriters: ThreadWriters | undefined;
   readonly #definitions: MemoryDefinitions;
   #violation: Violation | undefined;
@@ -125,7 +126,7 @@ export class Simulation {
       isOutdated: (run) => this.published.isOutdated(run),
       policy: this.#policy,
       onApprovalRequested: (approval) => this.#approvers.requested(approval),
-      onSession: (tenant, task) => sessions?.start(tenant, task),
+      onSession: (tenant, task) => this.#sessions?.start(tenant, task),
       onChange: (run) => {
         if (scenario.changesEndedRuns) this.#endedRunOperators.ended(run);
         if (scenario.repeats) this.#runRequesters.ended(run);
@@ -143,7 +144,7 @@ export class Simulation {
     const faultyCalls = new FaultyCalls(this.time, this.#random, scenario, (line) => this.eventLog.add(line));
     const agents = scenario.agents && this.#agentsFor(scenario.agents, faultyCalls);
     this.#agents = agents;
-    const sessions =
+    this.#sessions =
       scenario.sessions &&
       new SimulatedSessions(
         {
@@ -251,9 +252,11 @@ export class Simulation {
     const { time, store, observer } = this;
     return new SimulatedAgents(
       {
-        ...{ time, store, faultyCalls, situations: observer.situations, invariants: observer.agents },
+        ...{ time, store, faultyCalls, situations: observer.situations },
+        ...{ invariants: observer.agents, commandSessions: observer.commandSessions },
         random: new SeededRandom(this.#scenario.seed * 29 + 13),
         functions: () => this.#functions,
+        sessions: () => this.#sessions,
         isCalm: () => this.#scenario.plan.over,
       },
       behavior,

@@ -92,6 +92,7 @@ export const SITUATIONS = [
   'a session is lost',
   'a session times out',
   'a session is ended',
+  'a session is a command of an agent',
 ] as const;
 /** Too rare to be required of random simulations; faults.test.ts and crash points in chaos.test.ts cause them. */
 export const RARE: readonly Situation[] = [

@@ -28,8 +28,11 @@ const COMMAND = (id: string, options = '', more = '', environment = 'staging') =
 const UNDO = `, rollback: {command: ${ALLOWED_COMMAND}, args: [stop, ${SYS_ID}]}`;
 
 /** A session that may comment on one issue, twice at most. */
-const SESSION = (id: string, more = '', timeoutSeconds = 900) =>
-  `  - {id: ${id}, tool: agent.session, with: {configuration: bot, prompt: look, timeoutSeconds: ${timeoutSeconds}, maxActions: 2, actions: [{tool: github.comment.create, with: {owner: octo-org, repo: payments, number: 7}}]}${more}}`;
+const SESSION = (id: string, more = '', timeoutSeconds = 900, configuration = 'bot') =>
+  `  - {id: ${id}, tool: agent.session, with: {configuration: ${configuration}, prompt: look, timeoutSeconds: ${timeoutSeconds}, maxActions: 2, actions: [{tool: github.comment.create, with: {owner: octo-org, repo: payments, number: 7}}]}${more}}`;
+
+/** The same as a command of an enrolled agent. */
+const COMMAND_SESSION = (id: string, timeoutSeconds?: number) => SESSION(id, '', timeoutSeconds, 'hosts');
 
 /** One workflow for each kind of run. A run of each is tried at every crash point. */
 const TEXTS: Record<string, string[]> = {
@@ -312,6 +315,21 @@ const TEXTS: Record<string, string[]> = {
     NOTE('beside', 'side', ', needs: []'),
     UPDATE('close', 'state: "6"', ', needs: [one, two, beside]'),
   ],
+  'command-session-completes': [
+    'steps:',
+    COMMAND_SESSION('ask'),
+    '  - {id: after, tool: servicenow.incident.add_work_note, with: {sysId: "{% trigger.sysId %}", note: "it said {% steps.ask.output.summary %}"}}',
+  ],
+  'command-session-ends-early': ['steps:', COMMAND_SESSION('ask'), NOTE('after', 'never')],
+  'command-session-silent': [
+    'onFailure: rollback',
+    'steps:',
+    UPDATE('take', 'state: "2"'),
+    COMMAND_SESSION('ask', 120),
+    NOTE('after', 'never'),
+  ],
+  'command-session-canceled': ['onFailure: pause', 'steps:', COMMAND_SESSION('ask', 120), NOTE('after', 'never')],
+  'canceled-session': ['steps:', SESSION('ask'), NOTE('after', 'never')],
   'refuses-drift': [
     'onDrift: refuse',
     'onFailure: rollback',
@@ -346,6 +364,18 @@ export const AGENT_SHAPES: readonly ShapeName[] = SHAPE_NAMES.filter((name) => n
 
 /** Shapes with sessions, which need an agent that speaks A2A. */
 export const SESSION_SHAPES: readonly ShapeName[] = SHAPE_NAMES.filter((name) => name.startsWith('session-'));
+
+/** Runs of the shape need enrolled agents: they have commands, or sessions that are commands. */
+export const needsAgents = (name: ShapeName): boolean =>
+  TEXTS[name]?.some((line) => /tool: agent\.command|configuration: hosts/.test(line)) === true;
+/** Runs of the shape have sessions. */
+export const needsSessions = (name: ShapeName): boolean =>
+  TEXTS[name]?.some((line) => line.includes('tool: agent.session')) === true;
+
+/** More of them: sessions that are commands of enrolled agents, and sessions that a person cancels. */
+export const MORE_SESSION_SHAPES: readonly ShapeName[] = SHAPE_NAMES.filter(
+  (name) => needsSessions(name) && !SESSION_SHAPES.includes(name),
+);
 
 const parsed = new Map<ShapeName, Workflow>();
 

@@ -2,7 +2,7 @@ import { withinDeadline } from '../../connectors/attempt-deadline.ts';
 import { a2aProvider } from '../../connectors/session/a2a-provider.ts';
 import type { SessionState } from '../../connectors/session/session-provider.ts';
 import { AttemptTime, readTime } from '../../proposal/attempt-time.ts';
-import { recordedError } from '../../run/errors.ts';
+import { CountersignError, recordedError } from '../../run/errors.ts';
 import type { SessionLoss } from '../../run/events/session-events.ts';
 import { isTerminal, type Run } from '../../run/run.ts';
 import type { RunDraft } from '../../run/run-draft.ts';
@@ -84,6 +84,8 @@ export async function endSession(
     const time = new AttemptTime(worker, { traceparent });
     await withinDeadline(time, () => a2aProvider.end(access, url, sessionId));
   } catch (error) {
+    // A command that has ended, which is often why the session was lost.
+    if (error instanceof CountersignError && error.code === 'RUN_TERMINAL_STATE') return;
     worker.log.warn('a session could not be ended', { tenant, runId, error });
   }
 }

@@ -36,6 +36,7 @@ export function checkFinalState(simulation: Simulation): void {
   simulation.observer.agents.checkFinal();
   simulation.observer.notices.checkFinal();
   simulation.observer.sessions.checkFinal(simulation.hadFaults);
+  simulation.observer.commandSessions.checkFinal(simulation.hadFaults);
   checkApprovals(simulation);
   simulation.observer.digests.checkListed(simulation.observer.approvals.all(), simulation.hadFaults);
 }

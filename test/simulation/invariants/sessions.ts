@@ -138,13 +138,15 @@ export class SessionInvariants {
   /** What is recorded is the session that the agent has. */
   #checkRecorded({ step, index }: CommitEvent & { type: 'session.started' }, { tenant, runId }: Run): void {
     const { session } = this.#store.inside.steps(tenant, runId).find((each) => each.index === index) ?? {};
+    this.#endings.delete(`${tenant} ${runId} ${index}`);
+    this.#known.situations.record('a session starts');
+    // Its command is its prompt: see CommandSessionInvariants.
+    if (session?.isCommand) return;
     const known = this.#tasks.get(`${tenant} ${session?.sessionId}`);
     const contract = known?.task.messages[0]?.data;
     if (known?.runId !== runId || known.step !== step || contract?.completion_id !== session?.completionId) {
       this.#report('the recorded session is the one that was prompted', `${runId}/${step}`);
     }
-    this.#endings.delete(`${tenant} ${runId} ${index}`);
-    this.#known.situations.record('a session starts');
   }
 
   #ended({ step, index }: { step: string; index: number }, how: string, { tenant, runId }: Run): void {
