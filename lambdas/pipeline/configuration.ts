@@ -11,7 +11,7 @@ export const ModelId = z
 
 /** An agent card is found below the base URL, so the URL has no query and no fragment. */
 const BaseUrl = z
-  .url({ protocol: /^https$/, error: 'an https URL' })
+  .url({ protocol: /^https?$/, error: 'a URL with the origin of its connection, like https://triage.example.com' })
   .max(500)
   .refine((url) => !/[?#]|\/\/[^/]*@/.test(url), 'a URL without user, query and fragment')
   .describe('The base URL. Its agent card is at `/.well-known/agent-card.json`.');

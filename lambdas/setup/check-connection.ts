@@ -1,5 +1,4 @@
 import { isIP } from 'node:net';
-import type { ConnectionName } from '../connectors/credential-form.ts';
 import { PlainUrl } from '../connectors/http/plain-url.ts';
 import type { Connection } from '../pipeline/definitions.ts';
 
@@ -12,7 +11,7 @@ const HOSTS_MAX = 100;
 export const plainAddress = (baseUrl: string): string => baseUrl.trim().replace(/\/+$/, '');
 
 /** What is wrong with a connection, and what was expected; undefined if nothing is. */
-export function connectionProblem(name: ConnectionName, connection: Connection, ownUrl: string): string | undefined {
+export function connectionProblem(name: string, connection: Connection, ownUrl: string): string | undefined {
   const { baseUrl, instance, allowedHosts } = connection;
   return (
     addressProblem(baseUrl, ownUrl) ??
@@ -37,7 +36,7 @@ function addressProblem(baseUrl: string, ownUrl: string): string | undefined {
   return isName ? undefined : `baseUrl: ${hostname} is not a public host name`;
 }
 
-function instanceProblem(name: ConnectionName, instance: string): string | undefined {
+function instanceProblem(name: string, instance: string): string | undefined {
   if (!INSTANCE.test(instance)) return 'instance: use letters, digits, dots, dashes and underscores';
   if (name === 'slack' && !SLACK_TEAM.test(instance)) {
     return `instance: ${instance} is not a team id (T0123ABCD); Slack shows it in the address of the workspace, app.slack.com/client/T…`;
@@ -45,7 +44,7 @@ function instanceProblem(name: ConnectionName, instance: string): string | undef
   return undefined;
 }
 
-function hostsProblem(name: ConnectionName, hosts: readonly string[]): string | undefined {
+function hostsProblem(name: string, hosts: readonly string[]): string | undefined {
   if (name !== 'http') return 'allowedHosts: only the connection http has it';
   if (hosts.length > HOSTS_MAX) return `allowedHosts: has ${hosts.length} hosts, at most ${HOSTS_MAX} are possible`;
   const wrong = hosts.find((host) => !HOST.test(host));

@@ -1,10 +1,10 @@
 import * as z from 'zod';
-import { CONNECTION_NAMES, type ConnectionName } from '../connectors/credential-form.ts';
+import { nameProblem } from '../connectors/credential-form.ts';
 
 const Tenant = z.string();
 /** Who asked for the change. The operator of the stage calls the function directly, without a person. */
 const Actor = z.string().max(200).default('operator');
-const Connection = z.enum(CONNECTION_NAMES);
+const Connection = z.string().refine((name) => nameProblem(name) === undefined, 'no connection can have this name');
 
 export const StoreCredentials = z.strictObject({
   tenant: Tenant,
@@ -45,7 +45,7 @@ export interface SigningState {
 }
 
 export interface DescribedCredentials {
-  connections: { connection: ConnectionName; credential: CredentialState; planCredential: CredentialState }[];
+  connections: { connection: string; credential: CredentialState; planCredential: CredentialState }[];
   signing: SigningState[];
   /** Secrets that are not a JSON object, by their purpose. */
   unreadable: string[];

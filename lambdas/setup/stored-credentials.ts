@@ -1,7 +1,7 @@
 import type * as z from 'zod';
 import { MESSAGING } from '../connectors/connections.ts';
 import { withAddress, withoutAddress } from '../connectors/credential-address.ts';
-import { CONNECTION_NAMES, type ConnectionName, credentialProblem } from '../connectors/credential-form.ts';
+import { credentialProblem, kindOf, SYSTEMS } from '../connectors/credential-form.ts';
 import { didYouMean } from '../entry/did-you-mean.ts';
 import type { SecretPurpose } from '../entry/tenant-secrets.ts';
 import { checkSecrets, isSigningSource, NAMED_SOURCES, SecretDocument, signingKey } from '../intake/signing-secrets.ts';
@@ -24,7 +24,7 @@ const purposeOf = (connection: string): SecretPurpose => (MESSAGING.includes(con
 
 export interface StoredCredentialsPorts extends CredentialPorts {
   tenants: readonly string[];
-  testConnection(tenant: string, connection: ConnectionName): Promise<TestFinding[]>;
+  testConnection(tenant: string, connection: string): Promise<TestFinding[]>;
 }
 
 /** Reads, checks and changes the credentials in the tenants' secrets. */
@@ -40,10 +40,10 @@ export class StoredCredentials implements Credentials {
     const purposes: SecretPurpose[] = ['connections', 'messaging', 'plan-connections', 'webhook-signing'];
     const read = await Promise.all(purposes.map((purpose) => this.#ports.documents.read(tenant, purpose)));
     const entries = Object.fromEntries(purposes.map((purpose, at) => [purpose, read[at]?.entries]));
-    const state = (purpose: SecretPurpose, connection: ConnectionName) =>
+    const state = (purpose: SecretPurpose, connection: string) =>
       credentialState(connection, entries[purpose], purpose);
     return {
-      connections: CONNECTION_NAMES.map((connection) => ({
+      connections: [...SYSTEMS, ...agentsIn(entries.connections)].map((connection) => ({
         connection,
         credential: state(purposeOf(connection), connection),
         planCredential: state('plan-connections', connection),
@@ -91,7 +91,7 @@ export class StoredCredentials implements Credentials {
     return this.#changeSigning(request, (current) => current.slice(0, 1));
   }
 
-  async test({ tenant, connection }: { tenant: string; connection: ConnectionName }) {
+  async test({ tenant, connection }: { tenant: string; connection: string }) {
     this.#assertTenant(tenant);
     return { findings: await this.#ports.testConnection(tenant, connection) };
   }
@@ -117,17 +117,17 @@ export class StoredCredentials implements Credentials {
   }
 }
 
-function credentialState(
-  connection: ConnectionName,
-  entries: Entries | undefined,
-  purpose: SecretPurpose,
-): CredentialState {
+function credentialState(connection: string, entries: Entries | undefined, purpose: SecretPurpose): CredentialState {
   if (entries === undefined) return { state: 'malformed', problem: `the secret ${purpose} is not a JSON object` };
   const stored = entries[connection];
   if (stored === undefined) return { state: 'missing' };
   const problem = credentialProblem(connection, withoutAddress(stored).credential);
   return problem === undefined ? { state: 'set' } : { state: 'malformed', problem };
 }
+
+/** The agents of sessions that have a credential. */
+const agentsIn = (entries: Entries = {}): string[] =>
+  Object.keys(entries).filter((connection) => kindOf(connection) === 'a2a');
 
 /** The systems that every tenant can connect, and the tenant's own sources that have a secret. */
 const signingSources = (entries: Entries = {}): string[] => [

@@ -80,6 +80,8 @@ describe('configurations of sessions', () => {
   });
 
   it.each([
+    ['an address of metadata', { session: { ...A2A, url: 'https://169.254.169.254/latest' } }, 'is for https://triage'],
+    ['another address than its connection', { session: { ...A2A, url: 'https://triage.example.org' } }, 'is for https'],
     ['an address without TLS', { session: { ...A2A, url: 'http://triage.example.com' } }, 'https'],
     ['an address with a password', { session: { ...A2A, url: 'https://me:pass@triage.example.com' } }, 'without user'],
     ['an address with a query', { session: { ...A2A, url: 'https://triage.example.com/?a=1' } }, 'without user'],

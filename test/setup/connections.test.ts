@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { parseWorkflow } from '../../lambdas/workflow/parse-workflow.ts';
+import { byTest } from '../fakes/by-test.ts';
 import { GITHUB, SetupWorld } from './setup-world.ts';
 
 let world: SetupWorld;
@@ -76,9 +77,44 @@ it('a new connection does not get a credential that somebody stored before it, f
   expect((await world.save('github', GITHUB)).status).toBe(200);
 });
 
+describe('an agent of sessions', () => {
+  const AGENT = { baseUrl: 'https://triage.example.com', instance: 'triage', credential: { token: 'agent_token' } };
+
+  it('is connected under a name of its own, with a token', async () => {
+    expect(await world.save('triage-agent', AGENT)).toMatchObject({
+      status: 200,
+      body: { name: 'triage-agent', credential: { state: 'set' } },
+    });
+    expect((await world.documents.read('acme', 'connections')).entries).toMatchObject({
+      'triage-agent': { token: 'agent_token', forAddress: 'https://triage.example.com' },
+    });
+    const { body } = await world.ask('GET /api/v1/connections');
+    expect(body.connections).toMatchObject([{ name: 'triage-agent', credential: { state: 'set' } }]);
+    const tested = await world.ask('POST /api/v1/connections/{name}/test', { params: { name: 'triage-agent' } });
+    expect(tested).toMatchObject({ status: 200, body: { ok: true } });
+  });
+
+  it('is not deleted while a configuration uses it', async () => {
+    await world.save('triage-agent', AGENT);
+    const session = { provider: 'a2a' as const, url: AGENT.baseUrl, connection: 'triage-agent' };
+    await world.definitions.saveConfiguration('acme', { name: 'triage', session, revision: 1 });
+    const remove = () => world.ask('DELETE /api/v1/connections/{name}', { params: { name: 'triage-agent' } });
+    expect(await remove()).toMatchObject({ status: 409, text: expect.stringContaining('triage; change them first') });
+    const stored = await world.definitions.configuration('acme', 'triage');
+    if (stored) await world.definitions.deleteConfiguration('acme', stored, byTest());
+    expect((await remove()).status).toBe(200);
+    expect((await world.documents.read('acme', 'connections')).entries).not.toHaveProperty('triage-agent');
+  });
+});
+
 describe('is refused with what to write instead, and changes nothing', () => {
   it.each([
     ['githab', {}, 'did you mean "github"?'],
+    ['bedrock', {}, 'is not a name of a connection'],
+    ['Triage_Agent', {}, 'a name of your own for an agent of sessions, like triage-agent'],
+    ['triage-agent', { credential: { botToken: 'x' } }, 'needs a credential { token }'],
+    ['triage-agent', { baseUrl: 'https://169.254.169.254' }, 'is not a public host name'],
+    ['triage-agent', { baseUrl: 'http://triage.example.com' }, 'must begin with https://'],
     ['github', { baseUrl: 'http://api.github.com' }, 'must begin with https://'],
     ['github', { baseUrl: 'https://bot:pw@api.github.com' }, 'without a user'],
     ['github', { baseUrl: 'https://169.254.169.254' }, 'is not a public host name'],

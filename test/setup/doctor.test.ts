@@ -47,6 +47,14 @@ it('finds nothing in a tenant that is complete', async () => {
   expect(await findings()).toEqual([]);
 });
 
+it('an agent of sessions needs a credential, and none for plans', async () => {
+  const agent = { name: 'triage-agent', baseUrl: 'https://triage.example.com', instance: 'triage' };
+  await world.definitions.saveConnection('acme', agent, byTest());
+  expect(await findings()).toMatchObject([{ subject: 'connection triage-agent', problem: 'has no credential' }]);
+  await world.save('triage-agent', { ...agent, name: undefined, credential: { token: 'agent_token' } });
+  expect(await findings()).toEqual([]);
+});
+
 describe('finds, with the command that fixes it,', () => {
   it.each<[string, () => unknown, string, string, string]>([
     [

@@ -21,7 +21,7 @@ const COLUMNS: readonly Column[] = [
 ];
 
 const FILE_FORMAT =
-  'name: github                          # github, servicenow, slack, pagerduty, http\n' +
+  'name: github                          # github, servicenow, slack, pagerduty, http; or a name for an agent of sessions\n' +
   'baseUrl: https://api.github.com\n' +
   'instance: github.com                  # Slack: the team id, ServiceNow: the instance name\n' +
   'credential: { token: { env: GITHUB_TOKEN } }          # from the environment; or { file: token.txt }\n' +

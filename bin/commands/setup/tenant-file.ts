@@ -1,6 +1,6 @@
 import { dirname, resolve } from 'node:path';
 import * as z from 'zod';
-import { CONNECTION_NAMES } from '../../../lambdas/connectors/credential-form.ts';
+import { nameProblem } from '../../../lambdas/connectors/credential-form.ts';
 import { didYouMean } from '../../../lambdas/entry/did-you-mean.ts';
 import { Person } from '../../../lambdas/people/people.ts';
 import { TenantSettings } from '../../../lambdas/run/caps.ts';
@@ -31,10 +31,15 @@ const PersonEntry = Person.omit({ delegates: true, rights: true }).extend({
 const AutomationEntry = z.looseObject({ name: z.string(), workflow: z.string().optional() });
 
 /** Everything that `tenant add` sets up. README, "Deploy", has an example. */
+const ConnectionName = z.string().superRefine((name, context) => {
+  const message = nameProblem(name);
+  if (message !== undefined) context.addIssue({ code: 'custom', message });
+});
+
 const TenantFile = z.strictObject({
   tenant: z.string(),
   people: z.array(PersonEntry).min(1),
-  connections: z.partialRecord(z.enum(CONNECTION_NAMES), Connection).default({}),
+  connections: z.record(ConnectionName, Connection).default({}),
   settings: TenantSettings.omit({ counterShards: true }).optional(),
   /** Workflow files, relative to this file. */
   workflows: z.array(z.string()).default([]),

@@ -98,14 +98,24 @@ function authorAfter(before: StoredConfiguration | undefined, changed: Configura
 /** Without its connection or its command, every session of the configuration would fail. */
 async function assertPlace({ definitions }: ConfigurationsPorts, tenant: string, { session }: Configuration) {
   if (session.provider === 'agent') return assertCommand(session);
-  const names = (await definitions.connections(tenant)).map(({ name }) => name);
-  if (names.includes(session.connection)) return;
+  const connections = await definitions.connections(tenant);
+  const connection = connections.find(({ name }) => name === session.connection);
+  if (connection) return assertOrigin(session.url, connection);
+  const names = connections.map(({ name }) => name);
   const known = didYouMean(session.connection, names) || '; add it with countersign connections add';
   throw new Problem(
     422,
     'CONFIGURATION_INVALID',
     `session.connection: there is no connection ${session.connection}${known}`,
   );
+}
+
+/** The credential of a connection goes to its address only, which was checked when the connection was saved. */
+function assertOrigin(url: string, { name, baseUrl }: { name: string; baseUrl: string }): void {
+  const { origin } = new URL(baseUrl);
+  if (new URL(url).origin === origin) return;
+  const detail = `session.url: the connection ${name} is for ${origin}; use an address there, or another connection`;
+  throw new Problem(422, 'CONFIGURATION_INVALID', detail);
 }
 
 /** The rules of commands, e.g. that a profile fits its environment. */

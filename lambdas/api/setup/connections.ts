@@ -1,4 +1,4 @@
-import { CONNECTION_NAMES, type ConnectionName, isConnectionName } from '../../connectors/credential-form.ts';
+import { nameProblem } from '../../connectors/credential-form.ts';
 import { didYouMean } from '../../entry/did-you-mean.ts';
 import { Problem } from '../../entry/http.ts';
 import type { Clock, Ids } from '../../entry/ports.ts';
@@ -15,7 +15,7 @@ import type { Handlers } from '../router.ts';
 export interface ConnectionsPorts extends Paged {
   definitions: Pick<
     Definitions,
-    'connection' | 'connections' | 'saveConnection' | 'deleteConnection' | 'automations' | 'workflow'
+    'connection' | 'connections' | 'configurations' | 'saveConnection' | 'deleteConnection' | 'automations' | 'workflow'
   >;
   credentials: Credentials;
   clock: Clock;
@@ -82,6 +82,17 @@ export const connectionHandlers: Handlers<ConnectionsPorts, typeof connectionRou
       const detail = `${users.join(', ')} uses the connection ${name}; disable it first: countersign automations put FILE with enabled: false`;
       throw new Problem(409, 'CONFLICT', detail);
     }
+    const configurations = (await definitions.configurations(tenant)).filter(
+      ({ session }) => session.provider === 'a2a' && session.connection === name,
+    );
+    if (configurations.length > 0) {
+      const names = configurations.map((each) => each.name).join(', ');
+      throw new Problem(
+        409,
+        'CONFLICT',
+        `these configurations use the connection ${name}: ${names}; change them first`,
+      );
+    }
     const { baseUrl } = connection;
     const nothing = { credential: null, planCredential: null };
     await credentials.store({ tenant, actor, connection: knownName(name), baseUrl, ...nothing });
@@ -132,10 +143,10 @@ async function mustExist(
   throw new Problem(404, 'NOT_FOUND', `there is no connection ${name}${known}`);
 }
 
-function knownName(name: string): ConnectionName {
-  if (isConnectionName(name)) return name;
-  const known = didYouMean(name, CONNECTION_NAMES) || `; the names are: ${CONNECTION_NAMES.join(', ')}`;
-  throw invalid(`${name} is not a system that can be connected${known}`);
+function knownName(name: string): string {
+  const problem = nameProblem(name);
+  if (problem === undefined) return name;
+  throw invalid(problem);
 }
 
 const invalid = (detail: string) => new Problem(422, 'CONNECTION_INVALID', detail);

@@ -46,7 +46,7 @@ const STATES: Record<string, SessionState> = {
 export const a2aProvider: SessionProvider = {
   async start(access, url, contract, { text, data }) {
     const { sessionKey: contextId, promptKey: messageId, token, ownUrl, runId } = contract;
-    const agent = await agentAt(access, url);
+    const agent = await readAgentCard(access, url);
     const taskPushNotificationConfig = {
       url: urlAt(ownUrl, `/api/v1/runs/${runId}/heartbeat`),
       token: messageId,
@@ -67,7 +67,7 @@ export const a2aProvider: SessionProvider = {
 
   async find(access, url, contextId) {
     const { tasks } = await call(
-      await agentAt(access, url),
+      await readAgentCard(access, url),
       'ListTasks',
       { contextId, pageSize: TASKS_SEARCHED },
       z.object({ tasks: z.array(Task.extend({ contextId: z.string().optional() })).default([]) }),
@@ -79,14 +79,14 @@ export const a2aProvider: SessionProvider = {
   },
 
   async state(access, url, id) {
-    const agent = await agentAt(access, url);
+    const agent = await readAgentCard(access, url);
     const task = await call(agent, 'GetTask', { id, historyLength: 0 }, Task, 'reads').catch(unlessUnknownTask);
     if (task === undefined) return 'missing';
     return STATES[task.status?.state ?? ''] ?? 'working';
   },
 
   async end(access, url, id) {
-    await call(await agentAt(access, url), 'CancelTask', { id }, Task).catch(unlessUnknownTask);
+    await call(await readAgentCard(access, url), 'CancelTask', { id }, Task).catch(unlessUnknownTask);
   },
 };
 
@@ -127,10 +127,13 @@ async function call<Result>(
   throw effect === 'reads' ? new TargetRefused(message, { retryable: true }) : new OutcomeUnknown(message);
 }
 
+export const agentCredential = (access: Pick<Access, 'credential'>) =>
+  credentialOf(access, Credential, 'the connection of the session needs a credential { token }');
+
 /** The credential goes to the origin of its connection only. */
 function headersFor(access: Access, url: string): Record<string, string> {
   assertSameOrigin(url, access.baseUrl, 'the address of its connection');
-  const { token } = credentialOf(access, Credential, 'the connection of the session needs a credential { token }');
+  const { token } = agentCredential(access);
   return { authorization: `Bearer ${token}`, 'a2a-version': VERSION };
 }
 
@@ -141,7 +144,8 @@ interface Agent {
   canNotify: boolean;
 }
 
-async function agentAt(access: Access, url: string): Promise<Agent> {
+/** Where the agent takes messages, as its card says. */
+export async function readAgentCard(access: Access, url: string): Promise<Agent> {
   const headers = headersFor(access, url);
   const { body } = await exchange({
     system: SYSTEM,

@@ -1,4 +1,5 @@
 import { approverWarnings } from '../../approval/approver-warnings.ts';
+import { kindOf } from '../../connectors/credential-form.ts';
 import { genericSource } from '../../intake/signing-secrets.ts';
 import type { Person } from '../../people/people.ts';
 import { may } from '../../people/rights.ts';
@@ -139,18 +140,20 @@ function connectionFindings({ connections, credentials, automations, settings }:
 }
 
 function credentialFindings(name: string, { connections, unreadable }: DescribedCredentials, user?: string): Finding[] {
-  const { credential, planCredential } = connections.find((each) => each.connection === name) ?? {};
+  const missing = { state: 'missing' as const };
+  const { credential = missing, planCredential = missing } = connections.find((each) => each.connection === name) ?? {};
   const subject = `connection ${name}`;
   const described: Finding[] = [];
-  if (credential?.state === 'missing') {
+  if (credential.state === 'missing') {
     const effect = user === undefined ? '' : `, and ${user} uses it`;
     described.push(error(subject, `has no credential${effect}`, ADD_CONNECTION));
   }
-  if (planCredential?.state === 'missing') {
+  // A plan starts no session.
+  if (planCredential.state === 'missing' && kindOf(name) !== 'a2a') {
     described.push(warning(subject, 'has no credential for plans, which cannot read this system', ADD_CONNECTION));
   }
   for (const state of unreadable.length > 0 ? [] : [credential, planCredential]) {
-    if (state?.state === 'malformed') described.push(error(subject, state.problem ?? 'is malformed', ADD_CONNECTION));
+    if (state.state === 'malformed') described.push(error(subject, state.problem ?? 'is malformed', ADD_CONNECTION));
   }
   return described;
 }

@@ -1,9 +1,10 @@
 import type { Connections } from '../../connectors/connections.ts';
 import type { Access } from '../../connectors/connector.ts';
-import type { ConnectionName } from '../../connectors/credential-form.ts';
+import { type ConnectionKind, kindOf } from '../../connectors/credential-form.ts';
 import type { Definitions } from '../../pipeline/definitions.ts';
 import { CountersignError } from '../../run/errors.ts';
 import type { TestFinding } from '../credentials.ts';
+import { testAgent } from './test-agent.ts';
 import { testGithub } from './test-github.ts';
 import { testHttp } from './test-http.ts';
 import { testPagerduty } from './test-pagerduty.ts';
@@ -22,12 +23,13 @@ export interface TestSettings {
   approvalsChannel: string;
 }
 
-const TESTS: Record<ConnectionName, Test> = {
+const TESTS: Record<ConnectionKind, Test> = {
   github: testGithub,
   servicenow: testServicenow,
   slack: testSlack,
   pagerduty: testPagerduty,
   http: testHttp,
+  a2a: testAgent,
 };
 
 /** Used if neither workflow nor settings name a channel. */
@@ -45,7 +47,7 @@ export interface ConnectionTester {
 export async function testConnection(
   tester: ConnectionTester,
   tenant: string,
-  connection: ConnectionName,
+  connection: string,
 ): Promise<TestFinding[]> {
   const { approvalsChannel = DEFAULT_APPROVALS_CHANNEL } = await tester.definitions.settings(tenant);
   const test = async (credential: TestFinding['credential'], connections: Connections): Promise<TestFinding[]> => {
@@ -57,6 +59,8 @@ export async function testConnection(
     });
     return observed.map((each) => ({ ...each, credential }));
   };
+  // A plan starts no session.
+  if (kindOf(connection) === 'a2a') return test('credential', tester.connections);
   const [written, planned] = await Promise.all([
     test('credential', tester.connections),
     test('planCredential', tester.planConnections),
@@ -66,11 +70,7 @@ export async function testConnection(
 
 async function observe(
   open: () => Promise<Access>,
-  {
-    connection,
-    notOpened,
-    settings,
-  }: { connection: ConnectionName; notOpened: Observed['level']; settings: TestSettings },
+  { connection, notOpened, settings }: { connection: string; notOpened: Observed['level']; settings: TestSettings },
 ): Promise<Observed[]> {
   let access: Access;
   try {
@@ -80,7 +80,7 @@ async function observe(
     return [{ level: notOpened, text: error.message }];
   }
   try {
-    return await TESTS[connection](access, settings);
+    return await TESTS[kindOf(connection)](access, settings);
   } catch (error) {
     return [{ level: 'error', text: whyItFailed(error, access.baseUrl) }];
   }
