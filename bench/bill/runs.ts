@@ -83,8 +83,8 @@ export function billOfRuns(measured: Measured): BillLine[] {
   ];
 }
 
-/** The signature, and the objects with bundles, SIEM lines and artifacts, are for all runs that are sealed together. */
-const SEAL_USD = PRICES.kmsSignature + 3 * PRICES.s3Put;
+/** The signature, and the objects with bundles and SIEM lines, are for all runs that are sealed together. */
+const SEAL_USD = PRICES.kmsSignature + 2 * PRICES.s3Put;
 
 /** What the bill depends on: how many runs end within the window in which they wait for each other. */
 export function printSeals(measured: Record<string, Measured>, print: (text: string) => void): void {

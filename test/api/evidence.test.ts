@@ -1,7 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { handleEvidence } from '../../lambdas/api/evidence/evidence.ts';
 import type { HttpEvent } from '../../lambdas/entry/http.ts';
-import { sha256Hex } from '../../lambdas/run/canonical-json.ts';
 import type { EvidenceRecord } from '../../lambdas/run/run-store.ts';
 import { MemoryEvidenceStore } from '../fakes/memory-evidence-store.ts';
 
@@ -24,9 +23,7 @@ const COMPLETION = {
 const ADDENDA = [8, 9].map((seq) => ({ seq, ...RECORD }));
 
 let store: MemoryEvidenceStore;
-let artifacts: NonNullable<EvidenceRecord['artifacts']>;
 beforeEach(async () => {
-  artifacts = [COMPLETION];
   store = new MemoryEvidenceStore();
   await store.putOnce(RECORD.documentKey, Buffer.from('{"run":"ä €"}'), 'application/json');
   await store.putOnce(RECORD.envelopeKey, Buffer.from('{"payload":""}'), 'application/json');
@@ -42,7 +39,7 @@ interface Asked {
 function ask(path: string, { tenant = 'acme', id = RUN, range, seq }: Asked = {}) {
   const runs = {
     evidence: async (asked: string, runId: string) =>
-      asked === 'acme' && runId === RUN ? { ...RECORD, artifacts } : undefined,
+      asked === 'acme' && runId === RUN ? { ...RECORD, artifacts: [COMPLETION] } : undefined,
     runIdsStartingWith: async (asked: string, prefix: string) =>
       asked === 'acme' && RUN.startsWith(prefix) ? [RUN] : [],
     addenda: async (_tenant: string, _runId: string, { after, limit }: { after: number; limit: number }) =>
@@ -74,22 +71,6 @@ it.each(['enrichment.json', 'completion.json', 'values.json'])(
     await expect(ask(`/${file}`, { tenant: 'globex' })).rejects.toMatchObject({ status: 404 });
   },
 );
-
-it('an artifact in an object with those of other runs is cut out of it, and is gone if its bytes were overwritten', async () => {
-  const values = Buffer.from('{"of":"this run"}');
-  const others = ['{"before":1}\n', '\n{"after":1}\n'].map((text) => Buffer.from(text)) as [Buffer, Buffer];
-  const reference = { name: 'values' as const, sha256: sha256Hex(values), sizeBytes: values.length };
-  const place = { offset: others[0].length };
-  artifacts = [
-    { ...reference, ...place, key: 'artifacts/acme/2026-01-02/a.jsonl' },
-    { ...reference, ...place, name: 'completion', key: 'artifacts/acme/2026-01-02/erased.jsonl' },
-  ];
-  const object = (middle: Buffer) => Buffer.concat([others[0], middle, others[1]]);
-  await store.putOnce('artifacts/acme/2026-01-02/a.jsonl', object(values), 'application/x-ndjson');
-  await store.putOnce('artifacts/acme/2026-01-02/erased.jsonl', object(Buffer.alloc(values.length)), 'text/plain');
-  expect(String(bodyOf(await ask('/values.json')))).toBe(String(values));
-  await expect(ask('/completion.json')).rejects.toMatchObject({ status: 404 });
-});
 
 describe('GET /api/v1/runs/{id}/evidence', () => {
   it('returns hash, size, time and files of the evidence', async () => {

@@ -20,9 +20,7 @@ const { run, trigger, steps, commits, approvals, receipts } = new GovernedStory(
 const whole: WholeRun = { run, trigger, steps, commits, approvals };
 
 const SIEM = 'siem/acme/2026/01/02/run_00000001.jsonl';
-const ENRICHMENT = 'artifacts/acme/run_00000001/enrichment.json';
-const VALUES = 'artifacts/acme/run_00000001/values.json';
-const COMPLETION = 'artifacts/acme/run_00000001/completion.json';
+const ARTIFACTS = 'artifacts/acme/run_00000001/artifacts.jsonl';
 
 /** A bucket that rejects some keys until it is repaired. */
 class FaultyStore extends MemoryEvidenceStore {
@@ -46,12 +44,21 @@ const drafted = (rows: RunRow[] = rowsOf(whole), wanted: Exports['wanted'] = ['s
   return draft;
 };
 const exports = () => ({ store, artifacts: store, wanted: ['siem', 'artifacts'] as const });
-const parsed = (key: string) => JSON.parse(String(store.peek(key)));
+/** What a reference of a run leads to. */
+const referred = ({ key, offset = 0, sizeBytes }: ArtifactReference) => store.peek(key, { offset, sizeBytes });
+async function exported(name: ArtifactReference['name']): Promise<Buffer> {
+  const { artifacts } = await exportRun(exports(), run, drafted(), log);
+  const reference = artifacts.find((each) => each.name === name);
+  return (reference && referred(reference)) ?? Buffer.from('');
+}
+const completion = async () => JSON.parse(String(await exported('completion')));
 
 describe('6.10 the exports of a finished run', () => {
-  it('are the SIEM lines and one artifact each of enrichment, completion and values', async () => {
-    await exportRun(exports(), run, drafted(), log);
-    expect(store.keys()).toEqual([SIEM, ENRICHMENT, COMPLETION, VALUES]);
+  it('are the SIEM lines, and one object with enrichment, completion and values', async () => {
+    const { artifacts } = await exportRun(exports(), run, drafted(), log);
+    expect(store.keys()).toEqual([SIEM, ARTIFACTS]);
+    expect(artifacts.map(({ name }) => name)).toEqual(['enrichment', 'completion', 'values']);
+    expect(String(store.peek(ARTIFACTS))).toBe(artifacts.map((each) => `${referred(each)}\n`).join(''));
   });
 
   it('are only those that the stage has enabled', async () => {
@@ -60,22 +67,19 @@ describe('6.10 the exports of a finished run', () => {
   });
 
   it('contain exactly the bytes whose hash is in the evidence', async () => {
-    await exportRun(exports(), run, drafted(), log);
-    expect(sha256Hex(store.peek(ENRICHMENT) ?? '')).toBe(hashOf(run.enrichment));
-    const outputs: { id: string; output?: unknown }[] = parsed(COMPLETION).steps;
+    expect(sha256Hex(await exported('enrichment'))).toBe(hashOf(run.enrichment));
+    const outputs: { id: string; output?: unknown }[] = (await completion()).steps;
     const classified = commits.flatMap(({ events }) => events).find((event) => event.type === 'step.succeeded');
     expect(hashOf(outputs.find(({ id }) => id === classified?.step)?.output)).toBe(classified?.outputHash);
   });
 
   it('are in canonical form, with the steps in their order', async () => {
-    await exportRun(exports(), run, drafted(), log);
-    expect(String(store.peek(COMPLETION))).toBe(canonicalJson(parsed(COMPLETION)));
-    expect(parsed(COMPLETION).steps.map(({ id }: { id: string }) => id)).toEqual(steps.map(({ id }) => id));
+    expect(String(await exported('completion'))).toBe(canonicalJson(await completion()));
+    expect((await completion()).steps.map(({ id }: { id: string }) => id)).toEqual(steps.map(({ id }) => id));
   });
 
   it('say how it ended, with the texts of its errors', async () => {
-    await exportRun(exports(), run, drafted(), log);
-    expect(parsed(COMPLETION)).toMatchObject({
+    expect(await completion()).toMatchObject({
       runId: 'run_00000001',
       status: 'failed_terminal',
       error: { code: 'TARGET_REFUSED', message: 'Slack says: CANARY-error' },
@@ -84,58 +88,33 @@ describe('6.10 the exports of a finished run', () => {
 
   it('lack the enrichment of a run that ended before it had one', async () => {
     const { enrichment: _none, ...early } = run;
-    await exportRun(exports(), early, drafted(rowsOf({ ...whole, run: early, steps: [] })), log);
-    expect(store.keys()).toEqual([SIEM, COMPLETION, VALUES]);
+    const draft = drafted(rowsOf({ ...whole, run: early, steps: [] }));
+    const { artifacts } = await exportRun(exports(), early, draft, log);
+    expect(artifacts.map(({ name }) => name)).toEqual(['completion', 'values']);
   });
 
   it('do not depend on each other: the others are written, and the failure is reported', async () => {
-    store.refused = [ENRICHMENT];
-    const first = await exportRun(exports(), run, drafted(), log);
-    expect([first.complete, first.artifacts.map(({ name }) => name)]).toEqual([false, ['completion', 'values']]);
-    expect(store.keys()).toEqual([SIEM, COMPLETION, VALUES]);
-    expect(log.lines).toMatchObject([{ level: 'warn', details: { key: ENRICHMENT } }]);
+    store.refused = [ARTIFACTS];
+    expect(await exportRun(exports(), run, drafted(), log)).toEqual({ complete: false, artifacts: [] });
+    expect(store.keys()).toEqual([SIEM]);
+    expect(log.lines).toMatchObject([{ level: 'warn', details: { key: ARTIFACTS } }]);
     store.refused = [];
     const second = await exportRun(exports(), run, drafted(), log);
     expect(second.complete).toBe(true);
-    for (const { key, sha256, sizeBytes } of second.artifacts) {
-      const stored = store.peek(key) ?? Buffer.from('');
-      expect([sha256, sizeBytes]).toEqual([sha256Hex(stored), stored.length]);
+    for (const reference of second.artifacts) {
+      expect(reference.sha256).toBe(sha256Hex(referred(reference) ?? ''));
     }
-    expect(second.artifacts.map(({ key }) => key)).toEqual([ENRICHMENT, COMPLETION, VALUES]);
-    expect(store.keys()).toEqual([SIEM, COMPLETION, VALUES, ENRICHMENT]);
-  });
-});
-
-describe('6.10 the artifacts of runs that are sealed together', () => {
-  const second = { ...run, runId: 'run_00000002' };
-  const referred = ({ key, offset = 0, sizeBytes }: ArtifactReference) => store.peek(key, { offset, sizeBytes });
-  const together = (...exported: ExportDraft[]) =>
-    exportTogether(
-      { exports: exports(), clock: new FakeClock(), log },
-      exported.map((draft, index) => ({ run: index === 0 ? run : second, exported: draft })),
-    );
-
-  it('are lines of one object; each run refers to its own, with their digests', async () => {
-    const results = await together(drafted(), drafted(rowsOf({ ...whole, run: second })));
-    const [key] = store.keys().filter((each) => each.startsWith('artifacts/'));
-    expect(key).toMatch(/^artifacts\/acme\/2026-01-02\/[0-9a-f]{64}\.jsonl$/);
-    expect(store.keys()).toHaveLength(2);
-    for (const { artifacts } of results) {
-      expect(artifacts.map(({ name }) => name)).toEqual(['enrichment', 'completion', 'values']);
-      for (const each of artifacts) expect([each.key, sha256Hex(referred(each) ?? '')]).toEqual([key, each.sha256]);
-    }
-    const values = results.map(({ artifacts }) => JSON.parse(String(artifacts[2] && referred(artifacts[2]))).runId);
-    expect(values).toEqual(['run_00000001', 'run_00000002']);
+    expect(store.keys()).toEqual([SIEM, ARTIFACTS]);
   });
 
-  it('are objects of their own if the run is large', async () => {
+  it('of a large run are objects of their own, of which the others are written if one fails', async () => {
     const output = { text: noise('large', 2 * 1024 * 1024) };
-    const large = { ...whole, run: second, steps: steps.map((step) => ({ ...step, output }) as typeof step) };
-    const [, { artifacts } = { artifacts: [] }] = await together(drafted(), drafted(rowsOf(large)));
-    expect(artifacts.map(({ key }) => key)).toEqual(
-      ['enrichment', 'completion', 'values'].map((name) => `artifacts/acme/run_00000002/${name}.json`),
-    );
-    for (const { key, sha256 } of artifacts) expect(sha256Hex(store.peek(key) ?? '')).toBe(sha256);
+    const large = { ...whole, steps: steps.map((step) => ({ ...step, output }) as typeof step) };
+    const keyOf = (name: string) => `artifacts/acme/run_00000001/${name}.json`;
+    store.refused = [keyOf('enrichment')];
+    const { complete, artifacts } = await exportRun(exports(), run, drafted(rowsOf(large)), log);
+    expect([complete, artifacts.map(({ key }) => key)]).toEqual([false, ['completion', 'values'].map(keyOf)]);
+    for (const { key, sha256 } of artifacts) expect(sha256).toBe(sha256Hex(store.peek(key) ?? ''));
   });
 });
 
@@ -156,18 +135,13 @@ describe('6.10 an export that failed', () => {
 
   it('gets an outbox entry; one that succeeded does not', async () => {
     const clock = new FakeClock();
-    const both = () => exportTogether({ exports: exports(), clock, log }, [{ run, exported: drafted() }]);
-    expect(await both()).toMatchObject([{ outboxEntries: [], artifacts: { length: 3 } }]);
-    const stored = store.keys();
-    expect(stored).toHaveLength(2);
-    for (const refused of stored) {
-      store = new FaultyStore();
-      store.refused = [refused];
-      expect(await both()).toMatchObject([
-        { outboxEntries: [{ id: message.entryId, kind: 'export_run', attempts: 0 }] },
-      ]);
-      expect(store.keys()).toHaveLength(1);
-    }
+    const done = await exportTogether({ exports: exports(), clock, log }, [{ run, exported: drafted() }]);
+    expect(done).toMatchObject([{ outboxEntries: [], artifacts: { length: 3 } }]);
+    const [siem = ''] = store.keys();
+    store = new FaultyStore();
+    store.refused = [siem];
+    const again = await exportTogether({ exports: exports(), clock, log }, [{ run, exported: drafted() }]);
+    expect(again).toMatchObject([{ outboxEntries: [{ id: message.entryId, kind: 'export_run', attempts: 0 }] }]);
   });
 
   it('is repeated, and its outbox entry is completed only then', async () => {
@@ -177,7 +151,7 @@ describe('6.10 an export that failed', () => {
     store.refused = [];
     await exportSealedRun(exporter(whole), message);
     expect(completed).toEqual([message.entryId]);
-    expect(store.keys()).toHaveLength(4);
+    expect(store.keys()).toEqual([ARTIFACTS, SIEM]);
   });
 
   it('of a missing run is dropped, and the log says so', async () => {

@@ -1,5 +1,4 @@
-import { canonicalJson, sha256Hex } from '../../run/canonical-json.ts';
-import { dayOf } from '../../run/log-entry.ts';
+import { canonicalJson } from '../../run/canonical-json.ts';
 import type { Enrichment, TerminalRun } from '../../run/run.ts';
 import type { Step } from '../../run/step.ts';
 
@@ -9,12 +8,8 @@ import type { Step } from '../../run/step.ts';
  */
 export const artifactKey = (
   { tenant, runId }: Pick<TerminalRun, 'tenant' | 'runId'>,
-  file: 'enrichment.json' | 'completion.json' | 'values.json',
+  file: 'artifacts.jsonl' | 'enrichment.json' | 'completion.json' | 'values.json',
 ) => `artifacts/${tenant}/${runId}/${file}`;
-
-/** Of runs that were sealed together. */
-export const artifactsKey = ({ tenant, completedAt }: TerminalRun, content: Buffer): string =>
-  `artifacts/${tenant}/${dayOf(completedAt)}/${sha256Hex(content)}.jsonl`;
 
 export const enrichmentArtifact = (enrichment: Enrichment): Buffer => Buffer.from(canonicalJson(enrichment));
 

@@ -1,5 +1,6 @@
 import { type Clock, isoNow, type Log } from '../../entry/ports.ts';
 import { newOutboxEntry, type OutboxEntry } from '../../outbox/outbox.ts';
+import { sha256Hex } from '../../run/canonical-json.ts';
 import type { Commit } from '../../run/commit.ts';
 import { endsRun } from '../../run/ended-run.ts';
 import { dayOf } from '../../run/log-entry.ts';
@@ -8,16 +9,8 @@ import { isTerminal, type Run, type TerminalRun } from '../../run/run.ts';
 import type { ArtifactReference, RunRow, RunStore } from '../../run/run-store.ts';
 import type { EvidenceStore } from '../evidence-store.ts';
 import { receiptKeysIn, receiptsOf } from '../receipts-of-run.ts';
-import { completionArtifact, enrichmentArtifact, stepArtifact } from './artifacts.ts';
+import { artifactKey, completionArtifact, enrichmentArtifact, stepArtifact } from './artifacts.ts';
 import { siemBatchKey, siemKey, siemLines } from './siem.ts';
-import {
-  type Artifact,
-  type Exported,
-  NDJSON,
-  storeArtifactsTogether,
-  storeEachArtifact,
-  tryToPut,
-} from './store-artifacts.ts';
 import { approvalValues, commitValues, receiptValues, stepValues, triggerValues, valuesDocument } from './values.ts';
 
 /** The exports of a stage, and where they are stored. */
@@ -27,6 +20,13 @@ export interface Exports {
   artifacts: EvidenceStore;
   wanted: readonly ('siem' | 'artifacts')[];
 }
+
+interface Artifact {
+  name: ArtifactReference['name'];
+  content: Buffer;
+}
+
+const NDJSON = 'application/x-ndjson';
 
 /** Reads a run row by row and stores what is exported. */
 export class ExportDraft {
@@ -104,6 +104,9 @@ export class ExportDraft {
   }
 }
 
+/** The artifacts of a run up to this size are lines of one object, those of a larger one objects of their own. */
+const ONE_OBJECT_MAX_BYTES = 2 * 1024 * 1024;
+
 interface Exporter {
   exports: Exports;
   clock: Clock;
@@ -111,32 +114,29 @@ interface Exporter {
 }
 
 /**
- * Tries at once: the SIEM lines of all these runs of a tenant in one object, and their artifacts in another. A failed export
- * becomes an outbox entry of its run, so it delays nothing else.
+ * Tries at once: the SIEM lines of all these runs of a tenant together, and the artifacts of each. A failed export becomes an
+ * outbox entry of its run, so it delays nothing else.
  */
 export async function exportTogether(
   { exports, clock, log }: Exporter,
-  drafts: readonly Exported[],
+  drafts: readonly { run: TerminalRun; exported: ExportDraft }[],
 ): Promise<{ artifacts: ArtifactReference[]; outboxEntries: OutboxEntry[] }[]> {
-  const isSent = await sendSiemLines(exports.store, drafts, log);
-  const stored = await storeArtifactsTogether(exports.artifacts, drafts, log);
-  return drafts.map(({ run }) => {
-    const { complete, artifacts } = stored.get(run) ?? { complete: false, artifacts: [] };
-    const { tenant, runId } = run;
-    const again = newOutboxEntry({ kind: 'export_run', tenant, runId }, isoNow(clock));
-    return { artifacts, outboxEntries: complete && isSent(run) ? [] : [again] };
-  });
-}
-
-async function sendSiemLines(store: EvidenceStore, drafts: readonly Exported[], log: Log) {
   const unsent = new Set<TerminalRun>();
   for (const sameDay of Map.groupBy(drafts, ({ run }) => dayOf(run.completedAt)).values()) {
     const lines = Buffer.concat(sameDay.flatMap(({ run, exported }) => exported.siemLines(run) ?? []));
-    const [{ run: first }] = sameDay as [Exported];
-    const isStored = lines.length === 0 || (await tryToPut(store, siemBatchKey(first, lines), lines, NDJSON, log));
+    const [{ run: first }] = sameDay as [(typeof drafts)[number]];
+    const isStored =
+      lines.length === 0 || (await tryToPut(exports.store, siemBatchKey(first, lines), lines, NDJSON, log));
     if (!isStored) for (const { run } of sameDay) unsent.add(run);
   }
-  return (run: TerminalRun) => !unsent.has(run);
+  return Promise.all(
+    drafts.map(async ({ run, exported }) => {
+      const { complete, artifacts } = await storeArtifacts(exports.artifacts, run, exported, log);
+      const { tenant, runId } = run;
+      const again = newOutboxEntry({ kind: 'export_run', tenant, runId }, isoNow(clock));
+      return { artifacts, outboxEntries: complete && !unsent.has(run) ? [] : [again] };
+    }),
+  );
 }
 
 /** Completes such an outbox entry. Throws while something cannot be written, so that it is sent again. */
@@ -175,6 +175,51 @@ export async function exportRun(
 ): Promise<{ complete: boolean; artifacts: ArtifactReference[] }> {
   const lines = draft.siemLines(run);
   const isSent = lines === undefined || (await tryToPut(store, siemKey(run), lines, NDJSON, log));
-  const stored = await storeEachArtifact(artifacts, run, draft, log);
+  const stored = await storeArtifacts(artifacts, run, draft, log);
   return { complete: isSent && stored.complete, artifacts: stored.artifacts };
+}
+
+/** Returns the artifacts that are stored. */
+async function storeArtifacts(
+  store: EvidenceStore,
+  run: TerminalRun,
+  draft: ExportDraft,
+  log: Log,
+): Promise<{ complete: boolean; artifacts: ArtifactReference[] }> {
+  const artifacts: ArtifactReference[] = [];
+  const refer = ({ name, content }: Artifact, key: string, offset?: number) =>
+    artifacts.push({
+      ...{ name, key, ...(offset !== undefined && { offset }) },
+      ...{ sha256: sha256Hex(content), sizeBytes: content.length },
+    });
+  if (draft.bytes <= ONE_OBJECT_MAX_BYTES) {
+    const key = artifactKey(run, 'artifacts.jsonl');
+    const lines: Buffer[] = [];
+    let offset = 0;
+    for (const artifact of draft.artifacts(run)) {
+      refer(artifact, key, offset);
+      lines.push(artifact.content, Buffer.from('\n'));
+      offset += artifact.content.length + 1;
+    }
+    const complete = lines.length === 0 || (await tryToPut(store, key, Buffer.concat(lines), NDJSON, log));
+    return { complete, artifacts: complete ? artifacts : [] };
+  }
+  let complete = true;
+  for (const artifact of draft.artifacts(run)) {
+    const key = artifactKey(run, `${artifact.name}.json`);
+    if (await tryToPut(store, key, artifact.content, 'application/json', log)) refer(artifact, key);
+    else complete = false;
+  }
+  return { complete, artifacts };
+}
+
+/** False if the object cannot be written now. */
+async function tryToPut(store: EvidenceStore, key: string, content: Buffer, type: string, log: Log): Promise<boolean> {
+  try {
+    await store.putOnce(key, content, type);
+    return true;
+  } catch (error) {
+    log.warn('an export of a run failed and will be retried', { key, error });
+    return false;
+  }
 }
