@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { piped } from '../cli/command-line.ts';
 import { isTerminal, type ShownRun } from './host-client.ts';
 import {
   asks,
@@ -193,6 +194,33 @@ describe('an operator', () => {
     );
     await sessionOf(host, runId, ({ state }) => state === 'TASK_STATE_CANCELED');
     expect((await cancel('local-operator-key')).status).toBe(409);
+  });
+
+  it('cancels one session on the command line, which says what became of the run, and that a session is open no more', async () => {
+    await misbehave(host, 'silent');
+    const runId = await startSession(host);
+    await host.waitForRun(runId, ({ status }) => status === 'waiting_external');
+    const cli = (...options: string[]) =>
+      piped(['runs', 'cancel-session', runId, ...options], {
+        COUNTERSIGN_URL: host.url,
+        COUNTERSIGN_API_KEY: 'local-operator-key',
+      });
+    const other = await cli('--step', 'done');
+    expect([other.exitCode, other.stdout]).toEqual([1, '']);
+    expect(other.stderr).toContain('step done of this run does not have an open session');
+    expect((await host.run(runId)).status).toBe('waiting_external');
+    expect(await cli('--step', 'triage', '--reason', 'works too long')).toEqual({
+      exitCode: 0,
+      stdout: `${runId} is failed_terminal\n`,
+      stderr: '',
+    });
+    expect(eventsOf(await host.run(runId))).toContainEqual(
+      expect.objectContaining({ type: 'session.canceled', step: 'triage', actor: 'oscar', reason: 'works too long' }),
+    );
+    await sessionOf(host, runId, ({ state }) => state === 'TASK_STATE_CANCELED');
+    const again = await cli();
+    expect(again.exitCode).toBe(1);
+    expect(again.stderr).toContain('the run has ended as failed_terminal');
   });
 });
 
