@@ -196,7 +196,7 @@ describe('an operator', () => {
     expect((await cancel('local-operator-key')).status).toBe(409);
   });
 
-  it('cancels one session on the command line, which says what became of the run, and that a session is open no more', async () => {
+  it('cancels one session on the command line, which prints the status of the run, and refuses a session that is not open', async () => {
     await misbehave(host, 'silent');
     const runId = await startSession(host);
     await host.waitForRun(runId, ({ status }) => status === 'waiting_external');
