@@ -61,8 +61,20 @@ export function checkValue(value: AttributeValue): void {
   }
 }
 
+/** DynamoDB stores this many digits of a number, and refuses more. */
+const DIGITS_MAX = 38;
+
 const isNumber = (text: unknown) =>
-  typeof text === 'string' && text.trim() !== '' && Number.isFinite(Number(text)) && !/[xob]/i.test(text);
+  typeof text === 'string' &&
+  text.trim() !== '' &&
+  Number.isFinite(Number(text)) &&
+  !/[xob]/i.test(text) &&
+  significantDigits(text) <= DIGITS_MAX;
+
+const significantDigits = (text: string): number => {
+  const [digits = ''] = text.toLowerCase().split('e');
+  return digits.replace(/\D/g, '').replace(/^0+|0+$/g, '').length;
+};
 
 export const typeOf = (value: AttributeValue): string => Object.keys(value)[0] ?? '';
 

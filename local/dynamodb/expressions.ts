@@ -20,10 +20,21 @@ export class Expressions {
   readonly #names: Record<string, string>;
   readonly #values: Record<string, AttributeValue>;
   readonly #used = new Set<string>();
+  readonly #keys: readonly (string | undefined)[];
 
-  constructor({ ExpressionAttributeNames = {}, ExpressionAttributeValues = {} }: References) {
-    this.#names = ExpressionAttributeNames;
-    this.#values = ExpressionAttributeValues;
+  /** `keys`: the names that expressions may contain themselves. Others may be one of the 573 words that DynamoDB reserves. */
+  constructor(
+    { ExpressionAttributeNames: names, ExpressionAttributeValues: values }: References,
+    keys: readonly (string | undefined)[],
+  ) {
+    for (const [kind, references] of Object.entries({ Names: names, Values: values })) {
+      if (references && Object.keys(references).length === 0) {
+        throw invalid(`ExpressionAttribute${kind} must not be empty`);
+      }
+    }
+    this.#keys = keys;
+    this.#names = names ?? {};
+    this.#values = values ?? {};
     for (const name in this.#values) checkValue(this.#values[name] ?? {});
   }
 
@@ -38,6 +49,10 @@ export class Expressions {
     const toSet = set.map(({ name, value }) => [this.name(name), this.value(value)] as const);
     const toAdd = add.map(({ name, value }) => [this.name(name), this.value(value)] as const);
     const toRemove = remove.map((name) => this.name(name));
+    const changed = [...toSet.map(([name]) => name), ...toAdd.map(([name]) => name), ...toRemove];
+    if (new Set(changed).size < changed.length) {
+      throw invalid('Invalid UpdateExpression: Two document paths overlap with each other');
+    }
     return (item) => {
       const updated = { ...item };
       for (const [name, value] of toSet) updated[name] = value;
@@ -63,7 +78,7 @@ export class Expressions {
 
   name(reference: string): string {
     this.#used.add(reference);
-    if (!reference.startsWith('#')) return reference;
+    if (this.#keys.includes(reference)) return reference;
     const name = this.#names[reference];
     if (name !== undefined) return name;
     throw invalid(

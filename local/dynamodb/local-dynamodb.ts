@@ -225,7 +225,7 @@ export class LocalDynamoDb implements JsonService {
   #prepare(kind: Kind, write: Write) {
     const table = this.#table(write);
     const { definition } = table;
-    const expressions = new Expressions(write);
+    const expressions = new Expressions(write, keyNames(definition));
     const { ConditionExpression, UpdateExpression } = write;
     if (kind === 'ConditionCheck' && ConditionExpression === undefined) throw invalid('A condition check needs one');
     const holds = ConditionExpression === undefined ? () => true : expressions.condition(ConditionExpression);

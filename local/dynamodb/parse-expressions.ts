@@ -152,8 +152,12 @@ const operand = (words: Words): Operand =>
 export function parseUpdate(text: string): Update {
   return parseOnce('update', text, (words) => {
     const update: Update = { set: [], add: [], remove: [] };
+    const clauses = new Set<string>();
+    if (words.next === undefined) throw invalid('Invalid UpdateExpression: The expression can not be empty');
     while (words.next !== undefined) {
       const clause = words.take().toUpperCase();
+      if (clauses.has(clause)) throw invalid(`The "${clause}" section can only be used once in an update expression`);
+      clauses.add(clause);
       do {
         const name = words.name();
         if (clause === 'REMOVE') update.remove.push(name);

@@ -11,6 +11,7 @@ export interface Query extends References {
   ScanIndexForward?: boolean;
   Limit?: number;
   Select?: string;
+  ConsistentRead?: boolean;
 }
 
 /** DynamoDB's limit for one response. */
@@ -57,7 +58,10 @@ export function rangeOf(definition: TableDefinition, query: Query): Range {
   } = query;
   const schema = index === undefined ? definition : definition.indexes[index];
   if (!schema) throw invalid(`The table does not have the specified index: ${index}`);
-  const expressions = new Expressions(query);
+  if (index !== undefined && query.ConsistentRead) {
+    throw invalid('Consistent reads are not supported on global secondary indexes');
+  }
+  const expressions = new Expressions(query, [schema.partition, schema.sort]);
   const { partition, sort } = expressions.key(KeyConditionExpression ?? '');
   expressions.checkAllUsed();
   if (partition.name !== schema.partition || (sort && sort.name !== schema.sort)) {
@@ -66,6 +70,7 @@ export function rangeOf(definition: TableDefinition, query: Query): Range {
   const values = [partition.value, ...(sort?.values ?? [])].map(({ S }) => {
     if (typeof S !== 'string')
       throw invalid('One or more parameter values were invalid: Condition parameter type does not match schema type');
+    if (S === '') throw invalid('The AttributeValue for a key attribute cannot contain an empty string value');
     return S;
   });
   const [partitionValue = '', ...sortValues] = values;
@@ -83,6 +88,9 @@ const LAST_CHARACTER = '\u{10ffff}';
 
 function sortConditions(operator: string, [first = '', second = '']: string[]): Range['sort'] {
   if (operator === 'BETWEEN') {
+    if (Buffer.compare(Buffer.from(first), Buffer.from(second)) > 0) {
+      throw invalid('The BETWEEN operator requires upper bound to be greater than or equal to lower bound');
+    }
     return [
       { sql: '>= ?', value: first },
       { sql: '<= ?', value: second },

@@ -80,6 +80,11 @@ describe('the history of changes', () => {
     ]);
   });
 
+  it('is refused for a time that ends before it begins, which DynamoDB could not read', async () => {
+    const query = { since: '2026-01-03', until: '2026-01-02' };
+    await expect(ask('GET /api/v1/changes', { query })).rejects.toMatchObject({ status: 400 });
+  });
+
   it('is paged, and shows nothing of another tenant', async () => {
     for (const id of ['d1', 'd2', 'd3']) {
       await ask(PUT, { id, body: { name: id, role: 'member' } });

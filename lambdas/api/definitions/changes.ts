@@ -38,6 +38,13 @@ export const changeHandlers: Handlers<ChangesPorts, typeof changeRoutes> = {
   async listChanges(ports, { caller: { tenant }, query }) {
     const { kind, name, actor } = query;
     const filter = { kind, name, actor, since: instantOf(query.since), until: instantOf(query.until) };
+    if (filter.since !== undefined && filter.until !== undefined && filter.since > filter.until) {
+      throw new Problem(
+        400,
+        'BAD_REQUEST',
+        `since (${query.since}) is later than until (${query.until}); exchange them`,
+      );
+    }
     const page = await readPage(ports, `${tenant}/changes ${JSON.stringify(filter)}`, query, (place) =>
       ports.definitions.changes(tenant, place, filter).then((found) => cutToFit(found, changeSortKey)),
     );

@@ -298,6 +298,9 @@ describe('the DynamoDB of the local host', () => {
   it.each([
     ['a name that is not used', { ExpressionAttributeNames: { '#x': 'x' } }],
     ['a value that is not defined', { ConditionExpression: '#x = :x', ExpressionAttributeNames: { '#x': 'x' } }],
+    ['no names', { ConditionExpression: 'attribute_exists(pk)', ExpressionAttributeNames: {} }],
+    ['a reserved word', { ConditionExpression: 'attribute_not_exists(status)' }],
+    ['a number of more than 38 digits', { Item: { ...marshall({ pk: 'p', sk: '1' }), n: { N: '1'.repeat(39) } } }],
     ['a key that is empty', { Item: marshall({ pk: '', sk: '1' }) }],
     ['a key that is missing', { Item: marshall({ pk: 'p' }) }],
     ['a key of an index with another type', { Item: marshall({ pk: 'p', sk: '1', owner: 1 }) }],
@@ -306,5 +309,43 @@ describe('the DynamoDB of the local host', () => {
     const valid = { TableName, Item: marshall({ pk: 'p', sk: '1' }) };
     const refused = { name: 'ValidationException' };
     expect(await both(() => new PutItemCommand({ ...valid, ...fields }))).toEqual([refused, refused]);
+  });
+
+  const REFUSED = [{ name: 'ValidationException' }, { name: 'ValidationException' }];
+
+  it.each([
+    ['the same attribute twice', 'SET #a = :v REMOVE #a'],
+    ['a section twice', 'SET #a = :v SET #b = :v'],
+  ])('refuses an update that has %s', async (_what, UpdateExpression) => {
+    const references = {
+      ExpressionAttributeNames: Object.fromEntries(
+        (UpdateExpression.match(/#\w/g) ?? []).map((name) => [name, name.slice(1)]),
+      ),
+      ExpressionAttributeValues: marshall({ ':v': 1 }),
+    };
+    const Key = marshall({ pk: 'p', sk: '1' });
+    expect(await both(() => new UpdateItemCommand({ TableName, Key, UpdateExpression, ...references }))).toEqual(
+      REFUSED,
+    );
+  });
+
+  it.each([
+    ['a range that ends before it begins', 'pk = :pk AND sk BETWEEN :a AND :b', { ':a': '2', ':b': '1' }, {}],
+    [
+      'consistent reads of an index',
+      '#o = :pk',
+      {},
+      { IndexName: 'byOwner', ConsistentRead: true, ExpressionAttributeNames: { '#o': 'owner' } },
+    ],
+  ])('refuses a query with %s', async (_what, KeyConditionExpression, values, fields) => {
+    const ExpressionAttributeValues = marshall({ ':pk': 'p', ...values });
+    const command = () => new QueryCommand({ TableName, KeyConditionExpression, ExpressionAttributeValues, ...fields });
+    expect(await both(command)).toEqual(REFUSED);
+  });
+
+  it('refuses a query with an empty key, which the other implementation does not', async () => {
+    const values = marshall({ ':pk': 'p', ':sk': '' });
+    const condition = { KeyConditionExpression: 'pk = :pk AND sk = :sk', ExpressionAttributeValues: values };
+    expect(await outcome(clients[0], new QueryCommand({ TableName, ...condition }))).toEqual(REFUSED[0]);
   });
 });
