@@ -10,6 +10,7 @@ import { bundleClaim } from '../../lambdas/evidence/bundle/bundle-claim.ts';
 import { signClaim } from '../../lambdas/evidence/signing/dsse.ts';
 import { RULES } from '../../lambdas/evidence/verify/rules/check-rules.ts';
 import { type TrustedKey, trustedKeys } from '../../lambdas/evidence/verify/trusted-keys.ts';
+import { inBatch, SIGNER, sealedBundle } from '../evidence/sealed-bundle.ts';
 import denied from '../evidence/vectors/rules/format-2/rule-02.json' with { type: 'json' };
 import vectors from '../evidence/vectors/vectors.json' with { type: 'json' };
 import { countersign, onTerminal, ROOT, type StubApi, stubApi } from './command-line.ts';
@@ -359,12 +360,14 @@ describe('evidence get', () => {
 });
 
 const isThere = (program: string) => spawnSync('sh', ['-c', `command -v ${program}`]).status === 0;
-const TOOLS = ['bash', 'openssl', 'sha256sum', 'base64', 'sed', 'jq'];
+const TOOLS = ['bash', 'openssl', 'sha256sum', 'base64', 'sed', 'jq', 'xxd'];
 const missing = TOOLS.filter((tool) => !isThere(tool));
 
 describe(`the commands of docs/evidence-format.md${missing.length > 0 ? ` (SKIPPED: no ${missing.join(', ')} here)` : ''}`, () => {
   const format = readFileSync(join(ROOT, 'docs', 'evidence-format.md'), 'utf8');
-  const [proof = '', chain = ''] = [...format.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, script]) => script ?? '');
+  const [proof = '', batch = '', chain = ''] = [...format.matchAll(/```sh\n([\s\S]*?)```/g)].map(
+    ([, script]) => script ?? '',
+  );
   const run = (script: string) => spawnSync('bash', ['--norc', '-c', script], { cwd: folder, encoding: 'utf8' });
 
   test.skipIf(missing.length > 0)('confirm a bundle without any program of ours', () => {
@@ -396,6 +399,26 @@ describe(`the commands of docs/evidence-format.md${missing.length > 0 ? ` (SKIPP
     const { status, stdout } = run(proof.replace(/^openssl pkeyutl.*$/m, ecdsa));
     expect([status, stdout]).toEqual([0, 'Verified OK\nbundle.json: OK\n']);
   });
+
+  test.skipIf(missing.length > 0)(
+    'confirm a bundle that was signed together with others, and refuse it at another place',
+    async () => {
+      const others = await Promise.all(
+        ['2', '3', '4', '5'].map((last) => sealedBundle({ runId: `run_0000000${last}` })),
+      );
+      const { document, envelope } = await inBatch(await sealedBundle(), others, { at: 4 });
+      put('bundle.json', document);
+      put('bundle.dsse.json', envelope);
+      put('key.pem', SIGNER.publicKey.export({ type: 'spki', format: 'pem' }));
+      const { status, stdout, stderr } = run(`${proof}\n${batch}\n${chain}`);
+      expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+      expect(stdout).toMatch(
+        /^Signature Verified Successfully\nbundle.json: OK\nin the batch: OK\nchain of \d+ commits: OK\n$/,
+      );
+      put('bundle.dsse.json', String(envelope).replace('"index":4', '"index":3'));
+      expect(run(`${proof}\n${batch}`)).toMatchObject({ status: 1, stdout: expect.stringContaining('batch: FAILED') });
+    },
+  );
 
   test.skipIf(missing.length > 0)('find the commit that was edited', () => {
     expect(run(proof).status).toBe(0);
