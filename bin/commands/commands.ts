@@ -28,6 +28,7 @@ const MODULES: readonly CommandModule[] = [
       'runs accept-broken-rules',
       'runs resume',
       'runs retry',
+      'runs cancel-session',
       'runs signal',
     ],
     load: async () => (await import('./runs/control.ts')).runsControl,

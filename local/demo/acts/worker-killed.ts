@@ -1,4 +1,5 @@
 import { LEASE_DURATION_MS } from '../../../lambdas/run/lease.ts';
+import { DUE_TIME_STEP_MS } from '../../../lambdas/run/run-store.ts';
 import { KEYS } from '../demo-host.ts';
 import { EXPORT_IS_SLOW } from '../incidents.ts';
 import { ONCE_EACH, type Stage } from '../stage.ts';
@@ -29,7 +30,7 @@ export async function workerKilled(stage: Stage): Promise<string> {
   narrator.claim('the receipt of the run is still an intent', receipt?.outcome, 'intent');
 
   narrator.says('The clock is advanced until the lease has expired, and the sweeper finds the run.');
-  await system.letTimePass(LEASE_DURATION_MS + 1);
+  await system.letTimePass(LEASE_DURATION_MS + DUE_TIME_STEP_MS);
   narrator.claim('the run succeeded', await stage.follow(runId, dead.head.seq), 'succeeded');
   narrator.claim(
     'every write was made once, including the work note',
