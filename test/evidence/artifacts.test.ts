@@ -20,7 +20,6 @@ const { run, trigger, steps, commits, approvals, receipts } = new GovernedStory(
 const whole: WholeRun = { run, trigger, steps, commits, approvals };
 
 const SIEM = 'siem/acme/2026/01/02/run_00000001.jsonl';
-const ARTIFACTS = 'artifacts/acme/run_00000001/artifacts.jsonl';
 
 /** A bucket that rejects some keys until it is repaired. */
 class FaultyStore extends MemoryEvidenceStore {
@@ -43,6 +42,9 @@ const drafted = (rows: RunRow[] = rowsOf(whole), wanted: Exports['wanted'] = ['s
   for (const row of rows) draft.take(row);
   return draft;
 };
+/** One object, whose name is the hash of its lines. */
+const LINES = [...drafted().artifacts(run)].map(({ content }) => `${content}\n`).join('');
+const ARTIFACTS = `artifacts/acme/run_00000001/${sha256Hex(LINES)}.jsonl`;
 const exports = () => ({ store, artifacts: store, wanted: ['siem', 'artifacts'] as const });
 /** What a reference of a run leads to. */
 const referred = ({ key, offset = 0, sizeBytes }: ArtifactReference) => store.peek(key, { offset, sizeBytes });
@@ -59,6 +61,12 @@ describe('6.10 the exports of a finished run', () => {
     expect(store.keys()).toEqual([SIEM, ARTIFACTS]);
     expect(artifacts.map(({ name }) => name)).toEqual(['enrichment', 'completion', 'values']);
     expect(String(store.peek(ARTIFACTS))).toBe(artifacts.map((each) => `${referred(each)}\n`).join(''));
+  });
+
+  it('are found although a crash left an object with other lines', async () => {
+    await exportRun(exports(), run, drafted(rowsOf({ ...whole, steps: [] })), log);
+    const { artifacts } = await exportRun(exports(), run, drafted(), log);
+    for (const each of artifacts) expect(sha256Hex(referred(each) ?? '')).toBe(each.sha256);
   });
 
   it('are only those that the stage has enabled', async () => {
@@ -151,7 +159,8 @@ describe('6.10 an export that failed', () => {
     store.refused = [];
     await exportSealedRun(exporter(whole), message);
     expect(completed).toEqual([message.entryId]);
-    expect(store.keys()).toEqual([ARTIFACTS, SIEM]);
+    const withReceipts = expect.stringMatching(/^artifacts\/acme\/run_00000001\/[0-9a-f]{64}\.jsonl$/);
+    expect(store.keys()).toEqual([withReceipts, SIEM]);
   });
 
   it('of a missing run is dropped, and the log says so', async () => {

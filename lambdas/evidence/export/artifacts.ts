@@ -8,7 +8,7 @@ import type { Step } from '../../run/step.ts';
  */
 export const artifactKey = (
   { tenant, runId }: Pick<TerminalRun, 'tenant' | 'runId'>,
-  file: 'artifacts.jsonl' | 'enrichment.json' | 'completion.json' | 'values.json',
+  file: `${string}.jsonl` | 'enrichment.json' | 'completion.json' | 'values.json',
 ) => `artifacts/${tenant}/${runId}/${file}`;
 
 export const enrichmentArtifact = (enrichment: Enrichment): Buffer => Buffer.from(canonicalJson(enrichment));

@@ -186,28 +186,28 @@ async function storeArtifacts(
   draft: ExportDraft,
   log: Log,
 ): Promise<{ complete: boolean; artifacts: ArtifactReference[] }> {
-  const artifacts: ArtifactReference[] = [];
-  const refer = ({ name, content }: Artifact, key: string, offset?: number) =>
-    artifacts.push({
-      ...{ name, key, ...(offset !== undefined && { offset }) },
-      ...{ sha256: sha256Hex(content), sizeBytes: content.length },
-    });
+  const refer = ({ name, content }: Artifact) => ({ name, sha256: sha256Hex(content), sizeBytes: content.length });
   if (draft.bytes <= ONE_OBJECT_MAX_BYTES) {
-    const key = artifactKey(run, 'artifacts.jsonl');
     const lines: Buffer[] = [];
+    const places: Omit<ArtifactReference, 'key'>[] = [];
     let offset = 0;
     for (const artifact of draft.artifacts(run)) {
-      refer(artifact, key, offset);
+      places.push({ ...refer(artifact), offset });
       lines.push(artifact.content, Buffer.from('\n'));
       offset += artifact.content.length + 1;
     }
-    const complete = lines.length === 0 || (await tryToPut(store, key, Buffer.concat(lines), NDJSON, log));
-    return { complete, artifacts: complete ? artifacts : [] };
+    const content = Buffer.concat(lines);
+    // With its hash: an object that is left from a crash, perhaps of an earlier release, may have other lines.
+    const key = artifactKey(run, `${sha256Hex(content)}.jsonl`);
+    const complete = lines.length === 0 || (await tryToPut(store, key, content, NDJSON, log));
+    return { complete, artifacts: complete ? places.map((place) => ({ ...place, key })) : [] };
   }
   let complete = true;
+  const artifacts: ArtifactReference[] = [];
   for (const artifact of draft.artifacts(run)) {
     const key = artifactKey(run, `${artifact.name}.json`);
-    if (await tryToPut(store, key, artifact.content, 'application/json', log)) refer(artifact, key);
+    if (await tryToPut(store, key, artifact.content, 'application/json', log))
+      artifacts.push({ ...refer(artifact), key });
     else complete = false;
   }
   return { complete, artifacts };
