@@ -71,6 +71,18 @@ describe('configurations of sessions', () => {
     expect(await save({ session: { ...AGENT, command: '/bin/false' } })).toBe('olivia');
   });
 
+  it('can be saved as they are shown; that makes nobody their author', async () => {
+    const stored = { name: 'repair', ...{ session: { ...AGENT, capabilities: [] }, revision: 1, author: 'otto' } };
+    await definitions.saveConfiguration('acme', stored as StoredConfiguration, byTest());
+    const { body: shown } = await askAbout(definitions, SHOW, { id: 'repair' });
+    const body = { ...shown, author: 'mallory', routing: 'repairs things' };
+    expect((await askAbout(definitions, SAVE, { id: 'repair', body })).body).toEqual({
+      ...body,
+      author: 'otto',
+      revision: 2,
+    });
+  });
+
   it('keep their revision if nothing changes', async () => {
     for (let times = 0; times < 2; times += 1) {
       const saved = await askAbout(definitions, SAVE, { id: 'triage', body: { session: AGENT } });

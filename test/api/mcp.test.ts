@@ -113,6 +113,13 @@ const token = (ofRun = parent) => sealSessionToken({ ...ofRun, stepIndex: 0 }, S
 const refusals = () => recorded.filter(({ metric }) => metric === METRICS.actionsRefused);
 const sessionFacts = async () => (await shop.now(parent)).steps[0]?.session;
 
+it.each(['*/*', 'application/json, text/event-stream'])('a program that accepts %s gets a response', async (accept) => {
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} });
+  const headers = { 'content-type': 'application/json', accept };
+  const response = await sendTo(token())('https://api.example/mcp', { method: 'POST', headers, body });
+  expect(response.status).toBe(200);
+});
+
 describe('a session as an MCP client', () => {
   it('has the tools of its step, without the input that the step fixes', async () => {
     const { tools } = await (await connect(token())).listTools();

@@ -70,6 +70,7 @@ export const configurationRoutes = {
       revision: Revision.optional().meta({
         description: 'The revision that you read. If the configuration was changed since then, the change is refused',
       }),
+      author: z.string().optional().meta({ description: 'Ignored, so that you can send back what you read' }),
     }),
     example: {
       routing: 'triages GitHub issues',

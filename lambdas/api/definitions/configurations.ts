@@ -34,7 +34,7 @@ export const configurationHandlers: Handlers<ConfigurationsPorts, typeof configu
     return { status: 200, body: await mustFind(ports, tenant, name) };
   },
 
-  async saveConfiguration(ports, { caller, params: { name }, body: { revision, ...body } }) {
+  async saveConfiguration(ports, { caller, params: { name }, body: { revision, author: _shown, ...body } }) {
     if (body.name !== undefined && body.name !== name) {
       throw new Problem(400, 'BAD_REQUEST', `the body has the name ${body.name}, the path has ${name}`);
     }

@@ -12,7 +12,7 @@ import { metadataUrl, originOf, protectedResource } from './protected-resource.t
 
 type Ports = McpPorts & SessionAuthenticator & { issuers: readonly StageIssuer[] };
 
-/** A program that says neither sends JSON, and can read what it is sent. */
+/** A program that says neither, or accepts everything, as curl does, sends JSON and can read what it is sent. */
 const UNLESS_SENT = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
 
 /** Each request is complete in itself, as Lambda needs it: no stream stays open, and any instance can answer the next one. */
@@ -35,6 +35,7 @@ export async function handleMcp(ports: Ports, event: HttpEvent): Promise<HttpRes
     onerror: (error) => ports.log.warn('a message of an MCP client was refused', { error }),
   });
   const headers = new Headers({ ...UNLESS_SENT, ...(event.headers as Record<string, string>) });
+  if (headers.get('accept') === '*/*') headers.set('accept', UNLESS_SENT.accept);
   const response = await fetch(
     new Request(`${originOf(event)}/mcp`, { method: 'POST', headers, body: new Uint8Array(body) }),
   );
