@@ -1,15 +1,11 @@
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { parseConfig } from '../../agent/config.ts';
 import { type VerifyContext, verifyAssignment } from '../../agent/verify-assignment.ts';
-import type * as protocol from '../../lambdas/agents/protocol.ts';
-import type { AssignmentStatement } from '../../lambdas/agents/protocol.ts';
+import { AssignmentStatement } from '../../lambdas/agents/protocol.ts';
 import { AGENT_ID, FakeRuntime, TENANT } from './fake-runtime.ts';
 
 /** Statements as agents knew them before sessions could be commands. */
-vi.mock('../../lambdas/agents/protocol.ts', async (original) => {
-  const { AssignmentStatement: now, ...rest } = await original<typeof protocol>();
-  return { ...rest, AssignmentStatement: now.omit({ stdin_sha256: true }) };
-});
+const EarlierStatement = AssignmentStatement.omit({ stdin_sha256: true });
 
 const NOW = Date.parse('2026-11-16T10:00:00Z');
 const runtime = new FakeRuntime(() => NOW);
@@ -27,8 +23,11 @@ const verify = (statement: AssignmentStatement) =>
 
 it('an agent of an earlier release refuses the command of a session, and runs other commands as before', () => {
   const command = runtime.statement({ network_segment: null });
+  expect(EarlierStatement.safeParse(command).success).toBe(true);
+  expect(EarlierStatement.safeParse({ ...command, stdin_sha256: '0'.repeat(64) }).success).toBe(false);
+  // What an agent does with a signed statement that has a field it does not know.
   expect(verify(command)).toEqual({ statement: command });
-  expect(verify({ ...command, stdin_sha256: '0'.repeat(64) })).toEqual({
+  expect(verify({ ...command, field_of_a_later_release: true } as AssignmentStatement)).toEqual({
     refusal: 'unable',
     reason: 'the statement has fields that this version does not know; update the agent',
     leaseVersion: command.lease_version,
