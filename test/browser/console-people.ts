@@ -61,3 +61,10 @@ export async function expectToFit({ page }: TestPage): Promise<void> {
 /** Problems of a page, without requests that it gave up because somebody went on to another page. */
 export const realProblems = ({ problems }: TestPage): string[] =>
   problems.filter((problem) => !problem.includes('net::ERR_ABORTED'));
+
+/**
+ * For tests that move the clock. A ticket of the live feed is valid for a minute: if the clock moves between a ticket and the
+ * connection with it, the connection is refused, and the page gets another ticket.
+ */
+export const problemsWhileClockMoves = (page: TestPage): string[] =>
+  realProblems(page).filter((problem) => !/^console: WebSocket connection .*HTTP Authentication failed/.test(problem));
