@@ -63,7 +63,9 @@ describe('who watches a run', () => {
     await everything.subscribe();
     const decidedStep = (await host.run(runId)).steps.findIndex(({ status }) => status === 'waiting_approval') + 1;
     await host.approve(runId);
+    const decidedAt = performance.now();
     const decided = await ana.has('approval.resolved');
+    expect(performance.now() - decidedAt).toBeLessThan(2_000);
     expect(decided).toMatchObject({
       session_id: runId,
       run_id: runId,
