@@ -16,6 +16,7 @@ import { cliStart } from './cli-start.ts';
 import { coldStarts } from './cold-start.ts';
 import { consoleFigures } from './console.ts';
 import { percentile, round } from './figures.ts';
+import { growthFigures } from './growth.ts';
 import { liveFeedFigures } from './live-feed.ts';
 import { LogBytes } from './log-bytes.ts';
 import { isReader, MeasuredHost, STEPS, WORKFLOW_SIZES } from './measured-host.ts';
@@ -47,6 +48,8 @@ const { values: options } = parseArgs({
     console: { type: 'boolean', default: false },
     /** Only runs per second, latency, and where the CPU time goes. */
     throughput: { type: 'boolean', default: false },
+    /** Only what a run costs with many runs in the table, and with many tenants. */
+    growth: { type: 'boolean', default: false },
     /** Only the imports of the functions' bundles. */
     'cold-start': { type: 'boolean', default: false },
     /** `--no-socket`: agents are named no socket, so they only poll. */
@@ -204,6 +207,15 @@ async function consoleOnly() {
   }
 }
 
+async function growthOnly() {
+  const dataFolder = mkdtempSync(join(tmpdir(), 'countersign-bench-'));
+  try {
+    report({ growth: await growthFigures(dataFolder, asCounted) });
+  } finally {
+    rmSync(dataFolder, { recursive: true, force: true });
+  }
+}
+
 const unitsOfARun = (counted: Record<string, number>) =>
   Object.fromEntries(Object.entries(counted).map(([kind, units]) => [kind, round(units / BILLED_RUNS)]));
 
@@ -254,7 +266,6 @@ const print = (text: string) => process.stderr.write(`${text}\n`);
 
 async function main() {
   const dataFolder = mkdtempSync(join(tmpdir(), 'countersign-bench-'));
-  // Exports and traces are optional for a stage, so the cost of a run is measured without them.
   const assembly = await withoutExports(dataFolder);
   print(`lists of 50 out of ${LISTED_RUNS} runs, by filter`);
   const lists = await runLists(assembly, join(dataFolder, 'lists'), LISTED_RUNS);
@@ -286,7 +297,8 @@ async function main() {
     print('imports of the bundles');
     const imports = importsOf(assembly);
     const shown = await feedAndConsole(host, bench);
-    const late = await bench.counted(() => bench.oneAtATime(20), 20);
+    print('runs beside 100,000 others, and with 20 tenants');
+    const growth = await growthFigures(dataFolder, asCounted);
     report({
       dynamodbRequestsPerRun: together.perRun.dynamodb,
       awsRequestsPerRun: together.perRun.aws,
@@ -304,10 +316,7 @@ async function main() {
       coldStarts: imports,
       ...shown,
       listsOf50: lists,
-      requestsPerRunAtTableSize: {
-        [SEQUENTIAL]: alone.perRun.dynamodb,
-        [SEQUENTIAL + RUNS]: late.perRun.dynamodb,
-      },
+      growth,
       requestsByOperation: together.byOperation,
     });
   } finally {
@@ -337,8 +346,12 @@ function withSealWindow(assembly: Assembly): Assembly {
   return assembly;
 }
 
-async function withoutExports(dataFolder: string): Promise<Assembly> {
-  const assembly = withoutTraces(await synthesize(join(dataFolder, 'cdk.out')));
+const withoutExports = async (dataFolder: string): Promise<Assembly> =>
+  asCounted(await synthesize(join(dataFolder, 'cdk.out')));
+
+/** Exports and traces are optional for a stage, so the cost of a run is counted without them. */
+function asCounted(synthesized: Assembly): Assembly {
+  const assembly = withoutTraces(synthesized);
   for (const { Properties } of Object.values(assembly.template.Resources ?? {})) {
     const { Variables } = (Properties?.Environment ?? {}) as { Variables?: Record<string, string> };
     if (Variables?.EXPORTS !== undefined) Variables.EXPORTS = '[]';
@@ -362,5 +375,6 @@ else if (options.sessions) await sessionsOnly();
 else if (options.bill) await billOnly();
 else if (options.console) await consoleOnly();
 else if (options.throughput) await throughputOnly();
+else if (options.growth) await growthOnly();
 else if (options['cold-start']) await coldStartsOnly();
 else await main();

@@ -261,6 +261,15 @@ export class MeasuredHost {
     };
   }
 
+  /** The requests of one sweep to DynamoDB, while nothing is due. */
+  async requestsOfASweep(): Promise<number> {
+    await this.settle();
+    await this.#control('DELETE', 'requests');
+    await this.#control('POST', 'sweep');
+    const report = (await this.#control('GET', 'requests')) as RequestReport;
+    return total(sum(report, (name, service) => name.startsWith('Sweep') && service === 'dynamodb'));
+  }
+
   /** Waits until no run is queued or running and every finished run is sealed. */
   async settle(): Promise<void> {
     const until = Date.now() + WAIT_MAX_MS;
