@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { buildConsole } from '../lib/build-console.ts';
+import { buildConsole } from '../lib/console/build-console.ts';
 import { startBrowser, type TestBrowser } from '../test/browser/browser.ts';
 import { goTo, inConsole } from '../test/browser/console-people.ts';
 import { spawnHost } from '../test/local/commands.ts';

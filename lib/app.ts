@@ -1,7 +1,7 @@
 import { App, Validations } from 'aws-cdk-lib';
 import { AwsSolutionsChecks } from 'cdk-nag';
 import { bundleFunctions } from './bundle-functions.ts';
-import { FirewallStack } from './firewall.ts';
+import { FirewallStack } from './console/firewall.ts';
 import { CountersignStack } from './stack.ts';
 import { readStageConfig, StageError } from './stage-config.ts';
 

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { existsSync, globSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { type BuildOptions, buildSync, type Metafile } from 'esbuild';
+import { openApiDocument } from './api/openapi/openapi-document.ts';
 import { buildIfChanged } from './build-if-changed.ts';
-import { openApiDocument } from './openapi/openapi-document.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const SOURCE = join(ROOT, 'lambdas');

@@ -1,7 +1,7 @@
 import { Construct } from 'constructs';
 import { IntakeEnvironment } from '../lambdas/intake/environment.ts';
+import type { CountersignHttpApi } from './api/http-api.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
-import type { CountersignHttpApi } from './http-api.ts';
 import { NodeFunction, seconds } from './node-function.ts';
 import type { RunTable } from './run-table.ts';
 import type { StageConfig } from './stage-config.ts';

@@ -3,7 +3,7 @@ import { Rule, Schedule } from 'aws-cdk-lib/aws-events';
 import { LambdaFunction } from 'aws-cdk-lib/aws-events-targets';
 import { Construct } from 'constructs';
 import { SweepEnvironment } from '../lambdas/sweep/environment.ts';
-import { allowStarts } from './allow-starts.ts';
+import { allowStarts } from './api/allow-starts.ts';
 import type { ApprovalFlow } from './approval-flow.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
 import { NodeFunction, seconds } from './node-function.ts';

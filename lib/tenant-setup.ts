@@ -6,9 +6,9 @@ import {
   CredentialsEnvironment,
   credentialsFunctionName,
 } from '../lambdas/setup/environment.ts';
+import { apiFunctionName, type CountersignHttpApi } from './api/http-api.ts';
+import type { ListCursors } from './api/list-cursors.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
-import { apiFunctionName, type CountersignHttpApi } from './http-api.ts';
-import type { ListCursors } from './list-cursors.ts';
 import { NodeFunction, seconds } from './node-function.ts';
 import { packageVersion } from './package-version.ts';
 import type { RunTable } from './run-table.ts';

@@ -1,4 +1,4 @@
-import { FIREWALL_RULES } from '../../lib/firewall.ts';
+import { FIREWALL_RULES } from '../../lib/console/firewall.ts';
 import type { ResolvedStack } from '../../local/template/template.ts';
 import { PRICES } from './prices.ts';
 

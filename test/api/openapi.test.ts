@@ -6,9 +6,9 @@ import * as z from 'zod';
 import { route } from '../../lambdas/api/contract/route.ts';
 import { ProblemDetails } from '../../lambdas/api/contract/schemas.ts';
 import { readWorkflow } from '../../lambdas/workflow/parse-workflow.ts';
-import { AREAS, areaOf } from '../../lib/openapi/openapi-areas.ts';
-import { openApiDocument } from '../../lib/openapi/openapi-document.ts';
-import { PROBLEM_RESPONSES } from '../../lib/openapi/openapi-problems.ts';
+import { AREAS, areaOf } from '../../lib/api/openapi/openapi-areas.ts';
+import { openApiDocument } from '../../lib/api/openapi/openapi-document.ts';
+import { PROBLEM_RESPONSES } from '../../lib/api/openapi/openapi-problems.ts';
 import { readAssembly } from '../../local/template/synthesize.ts';
 import { STAGES } from '../infrastructure/synthesized.ts';
 import { allRoutes } from './every-route.ts';
@@ -102,7 +102,7 @@ const operation = (from: { paths: Paths }, path: string): Operation => from.path
 describe.each(allRoutes)('$name', ({ name, route: { method, path, right, query, body, bodyType, example } }) => {
   const described = paths[path]?.[method.toLowerCase()] as Operation;
 
-  it('has an area with a description (lib/openapi/openapi-areas.ts)', () => {
+  it('has an area with a description (lib/api/openapi/openapi-areas.ts)', () => {
     expect(AREAS[areaOf(path) ?? 'none']?.name).toBe(described.tags[0]);
   });
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { FIREWALL_RULES } from '../../lib/firewall.ts';
+import { FIREWALL_RULES } from '../../lib/console/firewall.ts';
 import { StageConfig } from '../../lib/stage-config.ts';
 import { apiDefinitions, httpRoutes } from '../../local/api-gateway/http-routes.ts';
 import { type Assembly, synthesize } from '../../local/template/synthesize.ts';

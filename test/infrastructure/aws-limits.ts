@@ -1,6 +1,6 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { FIREWALL_UNITS } from '../../lib/firewall.ts';
+import { FIREWALL_UNITS } from '../../lib/console/firewall.ts';
 import { apiDefinitions, httpRoutes } from '../../local/api-gateway/http-routes.ts';
 import type { Assembly } from '../../local/template/synthesize.ts';
 import type { CloudFormationTemplate, ResolvedStack } from '../../local/template/template.ts';

@@ -1,6 +1,6 @@
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
-import { contentSecurityPolicy, issuerOrigins } from '../../lib/content-security-policy.ts';
+import { contentSecurityPolicy, issuerOrigins } from '../../lib/console/content-security-policy.ts';
 import { wildcardMatches } from '../../local/iam/conditions.ts';
 import { allRoutes } from '../api/every-route.ts';
 import { STAGES, synthesized } from './synthesized.ts';

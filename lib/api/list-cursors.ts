@@ -1,7 +1,7 @@
 import { Validations } from 'aws-cdk-lib';
 import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import { Construct } from 'constructs';
-import type { NodeFunction } from './node-function.ts';
+import type { NodeFunction } from '../node-function.ts';
 
 /** The secret that signs the cursors of paged lists. */
 export class ListCursors extends Construct {

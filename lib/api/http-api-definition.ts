@@ -1,7 +1,7 @@
-import { type FunctionGroup, routesOf } from '../lambdas/api/contract/index.ts';
-import type { RouteDefinition } from '../lambdas/api/contract/route.ts';
+import { type FunctionGroup, routesOf } from '../../lambdas/api/contract/index.ts';
+import type { RouteDefinition } from '../../lambdas/api/contract/route.ts';
+import type { NodeFunction } from '../node-function.ts';
 import { invocationUri } from './invoke-role.ts';
-import type { NodeFunction } from './node-function.ts';
 
 /** Nothing is cached: a deleted or demoted person loses their rights with the next request. */
 const AUTHORIZATION_CACHED_SECONDS = 0;

@@ -1,12 +1,12 @@
 import { Construct } from 'constructs';
-import { PoliciesEnvironment } from '../lambdas/api/environment.ts';
-import type { FunctionBundles } from './bundle-functions.ts';
-import type { EvidenceBucket } from './evidence/evidence-bucket.ts';
+import { PoliciesEnvironment } from '../../lambdas/api/environment.ts';
+import type { FunctionBundles } from '../bundle-functions.ts';
+import type { EvidenceBucket } from '../evidence/evidence-bucket.ts';
+import { NodeFunction, seconds } from '../node-function.ts';
+import type { RunTable } from '../run-table.ts';
+import type { StageConfig } from '../stage-config.ts';
 import type { CountersignHttpApi } from './http-api.ts';
 import type { ListCursors } from './list-cursors.ts';
-import { NodeFunction, seconds } from './node-function.ts';
-import type { RunTable } from './run-table.ts';
-import type { StageConfig } from './stage-config.ts';
 
 /** A page of a replay reads ten runs and decides each of their steps again. */
 const POLICY_API_TIMEOUT = seconds(20);

@@ -1,7 +1,7 @@
 import { type ILogGroup, QueryDefinition, QueryString } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
-import type { NodeFunction } from './node-function.ts';
-import type { StageConfig } from './stage-config.ts';
+import type { NodeFunction } from '../node-function.ts';
+import type { StageConfig } from '../stage-config.ts';
 
 interface SavedQueriesProps {
   config: StageConfig;

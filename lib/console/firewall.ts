@@ -1,7 +1,7 @@
 import { CfnOutput, Stack } from 'aws-cdk-lib';
 import { CfnWebACL } from 'aws-cdk-lib/aws-wafv2';
 import type { Construct } from 'constructs';
-import type { StageConfig } from './stage-config.ts';
+import type { StageConfig } from '../stage-config.ts';
 
 /** CloudFront reads web ACLs of all regions here. */
 const REGION = 'us-east-1';

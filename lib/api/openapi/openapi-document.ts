@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import * as z from 'zod';
 import {
   type CreateDocumentOptions,
@@ -7,10 +5,11 @@ import {
   type ZodOpenApiOperationObject,
   type ZodOpenApiResponsesObject,
 } from 'zod-openapi';
-import { CONTRACT } from '../../lambdas/api/contract/index.ts';
-import type { RouteDefinition, Routes } from '../../lambdas/api/contract/route.ts';
-import { PAGE_MAX } from '../../lambdas/api/contract/schemas.ts';
-import { may, ROLES } from '../../lambdas/people/rights.ts';
+import { CONTRACT } from '../../../lambdas/api/contract/index.ts';
+import type { RouteDefinition, Routes } from '../../../lambdas/api/contract/route.ts';
+import { PAGE_MAX } from '../../../lambdas/api/contract/schemas.ts';
+import { may, ROLES } from '../../../lambdas/people/rights.ts';
+import { packageVersion } from '../../package-version.ts';
 import { AREAS, areaOf, isOfSession } from './openapi-areas.ts';
 import { PROBLEM_RESPONSES, problemsOf } from './openapi-problems.ts';
 
@@ -205,8 +204,4 @@ function successesOf({ responses, responseType = 'application/json' }: RouteDefi
       },
     ]),
   );
-}
-
-function packageVersion(): string {
-  return String(JSON.parse(readFileSync(join(import.meta.dirname, '..', '..', 'package.json'), 'utf8')).version);
 }

@@ -1,16 +1,16 @@
 import { Construct } from 'constructs';
-import { AgentEnrolEnvironment, AgentWorkEnvironment, ApiEnvironment } from '../lambdas/api/environment.ts';
-import { KeysEnvironment } from '../lambdas/evidence/environment.ts';
-import type { FunctionBundles } from './bundle-functions.ts';
-import type { EvidenceBucket } from './evidence/evidence-bucket.ts';
+import { AgentEnrolEnvironment, AgentWorkEnvironment, ApiEnvironment } from '../../lambdas/api/environment.ts';
+import { KeysEnvironment } from '../../lambdas/evidence/environment.ts';
+import type { FunctionBundles } from '../bundle-functions.ts';
+import type { EvidenceBucket } from '../evidence/evidence-bucket.ts';
+import type { LiveFeed } from '../live-feed.ts';
+import { NodeFunction, seconds } from '../node-function.ts';
+import type { RunTable } from '../run-table.ts';
+import type { StageConfig } from '../stage-config.ts';
+import type { Worker } from '../worker.ts';
 import type { CountersignHttpApi } from './http-api.ts';
 import type { ListCursors } from './list-cursors.ts';
-import type { LiveFeed } from './live-feed.ts';
-import { NodeFunction, seconds } from './node-function.ts';
-import type { RunTable } from './run-table.ts';
 import type { SessionTokens } from './session-tokens.ts';
-import type { StageConfig } from './stage-config.ts';
-import type { Worker } from './worker.ts';
 
 const API_TIMEOUT = seconds(10);
 /** A result waits until 10 MB of output are read and written to S3. */

@@ -19,11 +19,11 @@ import { type ITopic, Topic } from 'aws-cdk-lib/aws-sns';
 import { EmailSubscription, UrlSubscription } from 'aws-cdk-lib/aws-sns-subscriptions';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
-import { type MetricDefinition, metricNamespace } from '../lambdas/telemetry/metrics.ts';
-import type { NodeFunction } from './node-function.ts';
+import { type MetricDefinition, metricNamespace } from '../../lambdas/telemetry/metrics.ts';
+import type { NodeFunction } from '../node-function.ts';
+import type { StageConfig } from '../stage-config.ts';
+import type { WorkQueue } from '../work-queue.ts';
 import { BURN_RATES, type Objective } from './objectives.ts';
-import type { StageConfig } from './stage-config.ts';
-import type { WorkQueue } from './work-queue.ts';
 
 /** Many times the interval between two scheduled invocations. */
 const SILENT_FOR = Duration.minutes(15);

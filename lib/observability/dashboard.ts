@@ -12,13 +12,13 @@ import {
   TextWidget,
 } from 'aws-cdk-lib/aws-cloudwatch';
 import { Construct } from 'constructs';
-import { METRICS, type MetricDefinition, metricNamespace } from '../lambdas/telemetry/metrics.ts';
+import { METRICS, type MetricDefinition, metricNamespace } from '../../lambdas/telemetry/metrics.ts';
+import { NodeFunction } from '../node-function.ts';
+import type { RunTable } from '../run-table.ts';
+import type { StageConfig } from '../stage-config.ts';
+import type { WorkQueue } from '../work-queue.ts';
 import type { Alarms } from './alarms.ts';
-import { NodeFunction } from './node-function.ts';
 import type { Objective } from './objectives.ts';
-import type { RunTable } from './run-table.ts';
-import type { StageConfig } from './stage-config.ts';
-import type { WorkQueue } from './work-queue.ts';
 
 const EVERY = Duration.minutes(5);
 /** CloudWatch's grid is 24 columns wide. */

@@ -1,4 +1,4 @@
-import { OWN_URL, type StageIssuer } from '../lambdas/entry/oidc-issuer.ts';
+import { OWN_URL, type StageIssuer } from '../../lambdas/entry/oidc-issuer.ts';
 
 /** The longest value of a custom header in CloudFront, which also has a limit for this one. */
 export const POLICY_MAX_CHARACTERS = 1_783;

@@ -25,20 +25,20 @@ import { CfnRecordSet } from 'aws-cdk-lib/aws-route53';
 import { CloudFrontTarget } from 'aws-cdk-lib/aws-route53-targets';
 import { Bucket, type CfnBucket, type IBucket } from 'aws-cdk-lib/aws-s3';
 import { Construct } from 'constructs';
-import { CONTRACT } from '../lambdas/api/contract/index.ts';
-import type { RouteDefinition, Routes } from '../lambdas/api/contract/route.ts';
-import { DeploySiteEnvironment, SITE_FOLDER } from '../lambdas/console/environment.ts';
-import { ORIGIN_HEADER } from '../lambdas/entry/own-domain.ts';
+import { CONTRACT } from '../../lambdas/api/contract/index.ts';
+import type { RouteDefinition, Routes } from '../../lambdas/api/contract/route.ts';
+import { DeploySiteEnvironment, SITE_FOLDER } from '../../lambdas/console/environment.ts';
+import { ORIGIN_HEADER } from '../../lambdas/entry/own-domain.ts';
+import type { CountersignHttpApi } from '../api/http-api.ts';
+import type { FunctionBundles } from '../bundle-functions.ts';
+import { PRIVATE_BUCKET } from '../evidence/evidence-exports.ts';
+import type { LiveFeed } from '../live-feed.ts';
+import { NodeFunction, seconds } from '../node-function.ts';
+import type { StageConfig } from '../stage-config.ts';
 import { buildConsole } from './build-console.ts';
-import type { FunctionBundles } from './bundle-functions.ts';
 import { contentSecurityPolicy, issuerOrigins } from './content-security-policy.ts';
-import { PRIVATE_BUCKET } from './evidence/evidence-exports.ts';
-import type { CountersignHttpApi } from './http-api.ts';
-import type { LiveFeed } from './live-feed.ts';
-import { NodeFunction, seconds } from './node-function.ts';
-import type { StageConfig } from './stage-config.ts';
 
-const BUILD_RECORD = join(import.meta.dirname, '..', '.build', 'console.json');
+const BUILD_RECORD = join(import.meta.dirname, '..', '..', '.build', 'console.json');
 /** Uploads about a hundred small files. */
 const DEPLOY_TIMEOUT = seconds(120);
 /** A name in CloudFront has 64 characters. The longest name of a region has 14, and the longest id below 15. */

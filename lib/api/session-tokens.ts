@@ -1,7 +1,7 @@
 import { Validations } from 'aws-cdk-lib';
 import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import { Construct } from 'constructs';
-import type { NodeFunction } from './node-function.ts';
+import type { NodeFunction } from '../node-function.ts';
 
 /** The secret that signs the tokens of sessions. The worker makes them, and the function that sessions call opens them. */
 export class SessionTokens extends Construct {

@@ -9,22 +9,22 @@ import {
   RedriveEnvironment,
   RunsEnvironment,
   SignInEnvironment,
-} from '../lambdas/api/environment.ts';
-import { StarterEnvironment } from '../lambdas/intake/environment.ts';
+} from '../../lambdas/api/environment.ts';
+import { StarterEnvironment } from '../../lambdas/intake/environment.ts';
+import type { FunctionBundles } from '../bundle-functions.ts';
+import type { EvidenceBucket } from '../evidence/evidence-bucket.ts';
+import { traceUrl } from '../evidence/traces.ts';
+import type { LiveFeed } from '../live-feed.ts';
+import { NodeFunction, seconds } from '../node-function.ts';
+import { packageVersion } from '../package-version.ts';
+import type { RunTable } from '../run-table.ts';
+import type { StageConfig } from '../stage-config.ts';
+import { RECEIVES_BEFORE_DEAD_LETTER, type WorkQueue } from '../work-queue.ts';
+import type { Worker } from '../worker.ts';
 import { allowStarts } from './allow-starts.ts';
-import type { FunctionBundles } from './bundle-functions.ts';
-import type { EvidenceBucket } from './evidence/evidence-bucket.ts';
-import { traceUrl } from './evidence/traces.ts';
 import { apiFunctionName, type CountersignHttpApi } from './http-api.ts';
 import type { ListCursors } from './list-cursors.ts';
-import type { LiveFeed } from './live-feed.ts';
-import { NodeFunction, seconds } from './node-function.ts';
-import { packageVersion } from './package-version.ts';
-import type { RunTable } from './run-table.ts';
 import type { SessionTokens } from './session-tokens.ts';
-import type { StageConfig } from './stage-config.ts';
-import { RECEIVES_BEFORE_DEAD_LETTER, type WorkQueue } from './work-queue.ts';
-import type { Worker } from './worker.ts';
 
 const API_TIMEOUT = seconds(10);
 /** Less than the 30 seconds of API Gateway. A call of a tool waits some seconds for its result. */

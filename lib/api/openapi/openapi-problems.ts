@@ -1,6 +1,6 @@
 import type { ZodOpenApiResponseObject, ZodOpenApiResponsesObject } from 'zod-openapi';
-import type { RouteDefinition } from '../../lambdas/api/contract/route.ts';
-import { ProblemDetails } from '../../lambdas/api/contract/schemas.ts';
+import type { RouteDefinition } from '../../../lambdas/api/contract/route.ts';
+import { ProblemDetails } from '../../../lambdas/api/contract/schemas.ts';
 import { isOfSession } from './openapi-areas.ts';
 
 type Code = (typeof ProblemDetails)['shape']['code']['_output'];

@@ -1,7 +1,7 @@
 import { Duration } from 'aws-cdk-lib';
 import { type IMetric, MathExpression, Metric } from 'aws-cdk-lib/aws-cloudwatch';
-import { METRICS, type MetricDefinition, metricNamespace } from '../lambdas/telemetry/metrics.ts';
-import type { StageConfig } from './stage-config.ts';
+import { METRICS, type MetricDefinition, metricNamespace } from '../../lambdas/telemetry/metrics.ts';
+import type { StageConfig } from '../stage-config.ts';
 
 /** An objective: the share of events that must be good, over 30 days. */
 export interface Objective {

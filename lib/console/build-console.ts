@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { contentsOf, readRecord } from './build-if-changed.ts';
+import { contentsOf, readRecord } from '../build-if-changed.ts';
 
-const ROOT = join(import.meta.dirname, '..');
+const ROOT = join(import.meta.dirname, '..', '..');
 const BUILDER = join(ROOT, 'console', 'build.ts');
 interface BuildRecord {
   /** Every file that Vite read, relative to the root. */

@@ -1,15 +1,15 @@
 import { Construct } from 'constructs';
-import { DefinitionsEnvironment } from '../lambdas/api/environment.ts';
-import { PlanEnvironment } from '../lambdas/plan/environment.ts';
+import { DefinitionsEnvironment } from '../../lambdas/api/environment.ts';
+import { PlanEnvironment } from '../../lambdas/plan/environment.ts';
+import type { FunctionBundles } from '../bundle-functions.ts';
+import { NodeFunction, seconds } from '../node-function.ts';
+import type { RunTable } from '../run-table.ts';
+import type { StageConfig } from '../stage-config.ts';
+import { TenantSecrets } from '../tenant-secrets.ts';
+import type { WorkQueue } from '../work-queue.ts';
 import { allowStarts } from './allow-starts.ts';
-import type { FunctionBundles } from './bundle-functions.ts';
 import type { CountersignHttpApi } from './http-api.ts';
 import type { ListCursors } from './list-cursors.ts';
-import { NodeFunction, seconds } from './node-function.ts';
-import type { RunTable } from './run-table.ts';
-import type { StageConfig } from './stage-config.ts';
-import { TenantSecrets } from './tenant-secrets.ts';
-import type { WorkQueue } from './work-queue.ts';
 
 const DEFINITIONS_TIMEOUT = seconds(10);
 /** The default of `approverCoolDownHours`: for this time a widened right to approve does not count. */

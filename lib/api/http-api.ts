@@ -3,17 +3,17 @@ import { type CfnApi, type CfnStage, HttpApi } from 'aws-cdk-lib/aws-apigatewayv
 import { LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs';
 import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import { Construct } from 'constructs';
-import { type FunctionGroup, routesOf } from '../lambdas/api/contract/index.ts';
-import { AuthorizerEnvironment } from '../lambdas/api/environment.ts';
-import { OWN_URL } from '../lambdas/entry/oidc-issuer.ts';
-import type { OwnDomain } from '../lambdas/entry/own-domain.ts';
-import type { FunctionBundles } from './bundle-functions.ts';
+import { type FunctionGroup, routesOf } from '../../lambdas/api/contract/index.ts';
+import { AuthorizerEnvironment } from '../../lambdas/api/environment.ts';
+import { OWN_URL } from '../../lambdas/entry/oidc-issuer.ts';
+import type { OwnDomain } from '../../lambdas/entry/own-domain.ts';
+import type { FunctionBundles } from '../bundle-functions.ts';
+import { NodeFunction, seconds } from '../node-function.ts';
+import type { RunTable } from '../run-table.ts';
+import type { StageConfig } from '../stage-config.ts';
 import { apiDefinition } from './http-api-definition.ts';
 import { InvokeRole } from './invoke-role.ts';
 import type { ListCursors } from './list-cursors.ts';
-import { NodeFunction, seconds } from './node-function.ts';
-import type { RunTable } from './run-table.ts';
-import type { StageConfig } from './stage-config.ts';
 
 /** API Gateway throttles callers above this rate before they reach the functions. */
 const REQUESTS_PER_SECOND_MAX = 500;

@@ -6,7 +6,7 @@ import {
 } from 'aws-cdk-lib/aws-apigatewayv2';
 import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import type { Construct } from 'constructs';
-import { InlineRole, type NodeFunction } from './node-function.ts';
+import { InlineRole, type NodeFunction } from '../node-function.ts';
 
 /**
  * With this role API Gateway invokes the functions. A role is one CloudFormation resource for all functions; with

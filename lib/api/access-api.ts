@@ -1,11 +1,11 @@
 import { Construct } from 'constructs';
-import { AccessEnvironment } from '../lambdas/api/environment.ts';
-import type { FunctionBundles } from './bundle-functions.ts';
+import { AccessEnvironment } from '../../lambdas/api/environment.ts';
+import type { FunctionBundles } from '../bundle-functions.ts';
+import type { LiveFeed } from '../live-feed.ts';
+import { NodeFunction, seconds } from '../node-function.ts';
+import type { RunTable } from '../run-table.ts';
 import type { CountersignHttpApi } from './http-api.ts';
 import type { ListCursors } from './list-cursors.ts';
-import type { LiveFeed } from './live-feed.ts';
-import { NodeFunction, seconds } from './node-function.ts';
-import type { RunTable } from './run-table.ts';
 
 interface AccessApiProps {
   bundles: FunctionBundles;
