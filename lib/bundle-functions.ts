@@ -1,12 +1,15 @@
 import { createHash } from 'node:crypto';
-import { existsSync, globSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, globSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { type BuildOptions, buildSync, type Metafile } from 'esbuild';
 import { openApiDocument } from './api/openapi/openapi-document.ts';
 import { buildIfChanged } from './build-if-changed.ts';
+import { withPureSchemas } from './pure-schemas.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const SOURCE = join(ROOT, 'lambdas');
+/** Copies of the sources, with their schemas marked for esbuild. */
+const MARKED = join(ROOT, '.build', 'sources');
 
 /** Some dependencies are CommonJS and call `require`, which ES modules do not have. */
 const REQUIRE_FOR_COMMONJS =
@@ -60,15 +63,16 @@ export type FunctionBundles = (entry: string) => string;
 export function bundleFunctions(outputFolder = join(ROOT, '.build', 'functions')): FunctionBundles {
   const entries = globSync('**/*.lambda.ts', { cwd: SOURCE }).map((file) => file.replace(/\.lambda\.ts$/, ''));
   const entryPoints = Object.fromEntries(
-    entries.map((entry) => [join(entry, 'index'), join(SOURCE, `${entry}.lambda.ts`)]),
+    entries.map((entry) => [join(entry, 'index'), join(MARKED, 'lambdas', `${entry}.lambda.ts`)]),
   );
+  copyMarkedSources();
   const outputs = buildIfChanged(
     settings(entryPoints, outputFolder),
     join(outputFolder, 'build-record.json'),
     replaceIfChanged,
   );
   const programs = bundledPrograms(outputFolder);
-  for (const [path, output] of Object.entries(outputs)) placeBeside(join(ROOT, path), output, programs);
+  for (const [path, output] of Object.entries(outputs)) placeBeside(join(MARKED, path), output, programs);
   return (entry) => {
     if (!entries.includes(entry)) {
       throw new Error(
@@ -77,6 +81,16 @@ export function bundleFunctions(outputFolder = join(ROOT, '.build', 'functions')
     }
     return dirname(join(outputFolder, entry, 'index.mjs'));
   };
+}
+
+/** Packages are found under the same paths as from the sources. */
+function copyMarkedSources(): void {
+  for (const file of globSync(['lambdas/**/*.{ts,json}', 'package.json'], { cwd: ROOT })) {
+    const source = readFileSync(join(ROOT, file));
+    replaceIfChanged(join(MARKED, file), file.endsWith('.ts') ? Buffer.from(withPureSchemas(String(source))) : source);
+  }
+  const packages = join(MARKED, 'node_modules');
+  if (!existsSync(packages)) symlinkSync(join(ROOT, 'node_modules'), packages);
 }
 
 function bundled(entryPoints: Record<string, string>, outdir: string, target?: string) {
@@ -104,7 +118,7 @@ function settings(entryPoints: Record<string, string>, outdir: string, target = 
     banner: { js: REQUIRE_FOR_COMMONJS },
     define: { COUNTERSIGN_BUILD: JSON.stringify(buildOf(ROOT)) },
     logLevel: 'warning',
-    absWorkingDir: ROOT,
+    absWorkingDir: MARKED,
     preserveSymlinks: true,
   } satisfies BuildOptions;
 }
@@ -113,7 +127,7 @@ function settings(entryPoints: Record<string, string>, outdir: string, target = 
 function bundledPrograms(outdir: string): Map<string, Uint8Array> {
   return new Map(
     Object.entries(PROGRAMS).map(([source, { entry, file }]) => {
-      const [output] = bundled({ [file.replace(/\.mjs$/, '')]: join(ROOT, entry) }, outdir).outputFiles;
+      const [output] = bundled({ [file.replace(/\.mjs$/, '')]: join(MARKED, entry) }, outdir).outputFiles;
       if (!output) throw new Error(`${entry} was not bundled`);
       return [source, output.contents];
     }),
@@ -129,6 +143,7 @@ interface FileBeside {
 
 /** The files that a bundle of these sources needs beside it, for any supported version of Node.js. */
 export function filesBeside(sources: readonly string[]): FileBeside[] {
+  copyMarkedSources();
   const files = Object.entries(NEEDED_AT_RUN_TIME)
     .filter(([source]) => sources.includes(source))
     .flatMap(([, patterns]) => globSync([...patterns], { cwd: ROOT }).sort())
@@ -136,7 +151,7 @@ export function filesBeside(sources: readonly string[]): FileBeside[] {
   const programs = Object.entries(PROGRAMS)
     .filter(([source]) => sources.includes(source))
     .flatMap(([, { entry, file }]) => {
-      const { outputFiles, metafile } = bundled({ [file.replace(/\.mjs$/, '')]: join(ROOT, entry) }, ROOT, 'node20');
+      const { outputFiles, metafile } = bundled({ [file.replace(/\.mjs$/, '')]: join(MARKED, entry) }, ROOT, 'node20');
       return outputFiles.map(({ contents }) => ({ path: file, contents, sources: Object.keys(metafile.inputs) }));
     });
   return [...files, ...programs];

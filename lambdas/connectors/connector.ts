@@ -104,6 +104,7 @@ export interface Definition<Input> {
   connection?: string;
   /** For an operation whose input names the connection. */
   connectionIn?(input: unknown): string | undefined;
+  /** Made with `z.lazy`, like the schemas of responses: a function creates those of the tools that it uses, when it uses them. */
   input: z.ZodType<Input>;
   /** The output, for the documentation. The contract test of connectors compares it with the real output. */
   output: z.ZodType;

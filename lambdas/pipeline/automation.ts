@@ -26,8 +26,7 @@ const AutomationTrigger = z.discriminatedUnion('source', [
 ]);
 export type AutomationTrigger = z.infer<typeof AutomationTrigger>;
 
-const { prompt, context, actions, maxActions, timeoutSeconds } = SessionInput.shape;
-const { blastRadius, validation, approvals, onReject } = Workflow.shape;
+const session = () => SessionInput.unwrap().shape;
 
 /** A default is applied where the field is used, and not stored. */
 const ifSet = <Field extends z.ZodType>(field: z.ZodDefault<Field>) =>
@@ -38,16 +37,16 @@ const ifSet = <Field extends z.ZodType>(field: z.ZodDefault<Field>) =>
 
 /** The session of an automation with instructions, and the rules of its run: as a step and a workflow would have them. */
 const AutomationSession = z.strictObject({
-  context: context.describe(
+  context: session().context.describe(
     'What the session may use, as data. Default: title, links, actor and subject of the event.',
   ),
-  actions: ifSet(actions),
-  maxActions: ifSet(maxActions),
-  timeoutSeconds: ifSet(timeoutSeconds),
-  blastRadius: ifSet(blastRadius),
-  validation,
-  approvals: ifSet(approvals),
-  onReject: ifSet(onReject),
+  actions: ifSet(session().actions),
+  maxActions: ifSet(session().maxActions),
+  timeoutSeconds: ifSet(session().timeoutSeconds),
+  blastRadius: ifSet(Workflow.shape.blastRadius),
+  validation: Workflow.shape.validation,
+  approvals: ifSet(Workflow.shape.approvals),
+  onReject: ifSet(Workflow.shape.onReject),
 });
 
 /** Which events of which sources start which version of a workflow, or a session, and what its runs may do. */
@@ -83,8 +82,8 @@ export const Automation = z.strictObject({
     )
     .optional()
     .describe('The workflow that it runs. Not with `instructions`.'),
-  instructions: prompt
-    .optional()
+  instructions: session()
+    .prompt.optional()
     .describe(
       'Instead of a workflow: what a session shall do. May contain `{% expressions %}`. Needs `configuration`.',
     ),

@@ -36,7 +36,7 @@ export const Configuration = z.strictObject({
       }),
       z.strictObject({
         provider: z.literal('agent').describe('A command on an enrolled agent of the tenant.'),
-        ...SessionCommand.shape,
+        ...SessionCommand.unwrap().shape,
         environment: AgentEnvironment.describe('The environment in which it must run.'),
         capabilities: Capabilities.default([]).describe('What the agent must have.'),
       }),

@@ -15,16 +15,20 @@ export const COMMAND_MAX_BYTES = 2_400;
 const CHECK_ATTEMPTS = 2;
 const COMMAND_ATTEMPTS = 1;
 
-const Executable = z
-  .string()
-  .max(500)
-  .refine(isPlainPath, 'write the absolute path of a program, without "//", "." or "..": /usr/bin/systemctl');
+const Executable = z.lazy(() =>
+  z
+    .string()
+    .max(500)
+    .refine(isPlainPath, 'write the absolute path of a program, without "//", "." or "..": /usr/bin/systemctl'),
+);
 /** The kernel ends an argument at a NUL character, so nobody would see the rest. */
-const Argument = z
-  .string()
-  .max(2_000)
-  .refine((text) => !text.includes('\0'), 'an argument cannot contain a NUL character');
-const Arguments = z.array(Argument).max(100);
+const Argument = z.lazy(() =>
+  z
+    .string()
+    .max(2_000)
+    .refine((text) => !text.includes('\0'), 'an argument cannot contain a NUL character'),
+);
+const Arguments = z.lazy(() => z.array(Argument).max(100));
 const Segment = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, 'the name of a network segment');
 const CredentialId = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$/, 'the id of a credential');
 
@@ -53,14 +57,16 @@ const shared = {
 type Shared = z.infer<z.ZodObject<typeof shared>>;
 
 /** The command of a session, as a configuration names it: like that of a step, without what depends on the session. */
-export const SessionCommand = z.strictObject({
-  command: shared.command,
-  args: Arguments.optional().describe('its arguments, one for each element'),
-  profile: shared.profile,
-  segment: shared.segment,
-  credentials: shared.credentials.removeDefault().optional().describe('ids of credentials for this command only'),
-  rollback: z.strictObject({ command: Executable, args: Arguments.optional() }).optional(),
-});
+export const SessionCommand = z.lazy(() =>
+  z.strictObject({
+    command: shared.command,
+    args: Arguments.optional().describe('its arguments, one for each element'),
+    profile: shared.profile,
+    segment: shared.segment,
+    credentials: shared.credentials.removeDefault().optional().describe('ids of credentials for this command only'),
+    rollback: z.strictObject({ command: Executable, args: Arguments.optional() }).optional(),
+  }),
+);
 /** A command is stopped after this time. */
 export const COMMAND_TIMEOUT_MAX_SECONDS = TIMEOUT_MAX_SECONDS;
 
@@ -72,7 +78,7 @@ const environmentsFit = ({ environment, profile }: Pick<Shared, 'environment' | 
 
 const fits = (input: object): boolean => Buffer.byteLength(canonicalJson(input)) <= COMMAND_MAX_BYTES;
 
-const Place = z.object({ environment: shared.environment, profile: shared.profile });
+const Place = z.lazy(() => z.object({ environment: shared.environment, profile: shared.profile }));
 /** These checks also run while other fields are expressions, whose values are not known when a workflow is published. */
 const WHEN_PLACE_IS_KNOWN = { when: ({ value }: { value: unknown }) => Place.safeParse(value).success };
 
@@ -88,47 +94,51 @@ const SIZE = {
   error: `the command and its options are too long: at most ${COMMAND_MAX_BYTES} bytes; put long values into a file on the host`,
 };
 
-const CommandInput = z
-  .strictObject({
-    ...shared,
-    rollback: z
-      .strictObject({
-        command: Executable.describe('the program that undoes it'),
-        args: Arguments.default([]).describe('its arguments'),
-      })
-      .optional()
-      .describe(
-        'the command that undoes it, also if it fails or its agent is lost; mandatory for prod profiles. It runs with the same profile, credentials and limits',
-      ),
-    check: z
-      .boolean()
-      .optional()
-      .describe('`true`: the command changes nothing, and is tried a second time if it fails'),
-    destructive: z
-      .boolean()
-      .optional()
-      .describe('`true`: it removes something that no command can restore; two people must approve it'),
-  })
-  .refine(environmentsFit, FITTING)
-  .refine((input) => !PROFILES[profileOf(input)].needsRollback || input.rollback !== undefined, {
-    path: ['rollback'],
-    error: 'prod profiles need a rollback: the command that undoes this one',
-    ...WHEN_PLACE_IS_KNOWN,
-  })
-  .refine(fits, SIZE);
+const CommandInput = z.lazy(() =>
+  z
+    .strictObject({
+      ...shared,
+      rollback: z
+        .strictObject({
+          command: Executable.describe('the program that undoes it'),
+          args: Arguments.default([]).describe('its arguments'),
+        })
+        .optional()
+        .describe(
+          'the command that undoes it, also if it fails or its agent is lost; mandatory for prod profiles. It runs with the same profile, credentials and limits',
+        ),
+      check: z
+        .boolean()
+        .optional()
+        .describe('`true`: the command changes nothing, and is tried a second time if it fails'),
+      destructive: z
+        .boolean()
+        .optional()
+        .describe('`true`: it removes something that no command can restore; two people must approve it'),
+    })
+    .refine(environmentsFit, FITTING)
+    .refine((input) => !PROFILES[profileOf(input)].needsRollback || input.rollback !== undefined, {
+      path: ['rollback'],
+      error: 'prod profiles need a rollback: the command that undoes this one',
+      ...WHEN_PLACE_IS_KNOWN,
+    })
+    .refine(fits, SIZE),
+);
 export type CommandInput = z.infer<typeof CommandInput>;
 
-const RollbackInput = z.strictObject(shared).refine(environmentsFit, FITTING).refine(fits, SIZE);
+const RollbackInput = z.lazy(() => z.strictObject(shared).refine(environmentsFit, FITTING).refine(fits, SIZE));
 
-const CommandOutput = z.strictObject({
-  exitCode: z.int().nullable(),
-  durationMs: z.int(),
-  agent: z.string().describe('the id of the agent'),
-  profile: z.string(),
-  outputSha256: z.string().describe('SHA-256 of the redacted output'),
-  outputBytes: z.int(),
-  outputDroppedBytes: z.int().describe('what exceeded the limit'),
-});
+const CommandOutput = z.lazy(() =>
+  z.strictObject({
+    exitCode: z.int().nullable(),
+    durationMs: z.int(),
+    agent: z.string().describe('the id of the agent'),
+    profile: z.string(),
+    outputSha256: z.string().describe('SHA-256 of the redacted output'),
+    outputBytes: z.int(),
+    outputDroppedBytes: z.int().describe('what exceeded the limit'),
+  }),
+);
 
 /** Everything that policy and approvers see. Nothing of it may be edited: a changed command is another one. */
 function proposalOf(verb: string, input: Shared & Partial<CommandInput>): Proposal {

@@ -6,15 +6,17 @@ import { allOf, IssueOf, issueName, issuePath, presenceOf, reversalOf } from './
 
 const ASSIGNEES_PER_ISSUE_MAX = 10;
 
-const Assigned = z.object({ assignees: z.array(z.object({ login: z.string() })) });
-const AssigneesInput = z.strictObject({
-  ...IssueOf,
-  assignees: z
-    .array(z.string().regex(/^[A-Za-z0-9_-]+(\[bot\])?$/, 'a GitHub login'))
-    .min(1)
-    .max(ASSIGNEES_PER_ISSUE_MAX)
-    .describe('logins of people'),
-});
+const Assigned = z.lazy(() => z.object({ assignees: z.array(z.object({ login: z.string() })) }));
+const AssigneesInput = z.lazy(() =>
+  z.strictObject({
+    ...IssueOf,
+    assignees: z
+      .array(z.string().regex(/^[A-Za-z0-9_-]+(\[bot\])?$/, 'a GitHub login'))
+      .min(1)
+      .max(ASSIGNEES_PER_ISSUE_MAX)
+      .describe('logins of people'),
+  }),
+);
 type AssigneesInput = z.infer<typeof AssigneesInput>;
 
 export const addAssignees = assignment('add');

@@ -15,16 +15,18 @@ const PAGES_MAX = 10;
 const CLAIM_SECONDS = 540;
 const CLOCK_SKEW_SECONDS = 60;
 
-const AppCredential = z.object({
-  appId: z.union([z.string(), z.int()]),
-  installationId: z.union([z.string(), z.int()]),
-  privateKeyPem: z.string(),
-});
-const Credential = z.union([z.object({ token: z.string() }), AppCredential]);
+const AppCredential = z.lazy(() =>
+  z.object({
+    appId: z.union([z.string(), z.int()]),
+    installationId: z.union([z.string(), z.int()]),
+    privateKeyPem: z.string(),
+  }),
+);
+const Credential = z.lazy(() => z.union([z.object({ token: z.string() }), AppCredential]));
 const CREDENTIAL_NEEDS = 'the github credential needs "token", or "appId", "installationId" and "privateKeyPem"';
-const InstallationToken = z.object({ token: z.string(), expires_at: z.iso.datetime({ offset: true }) });
+const InstallationToken = z.lazy(() => z.object({ token: z.string(), expires_at: z.iso.datetime({ offset: true }) }));
 
-const RepositoryPart = z.string().regex(/^(?!\.{1,2}$)[A-Za-z0-9_.-]+$/, 'an owner or repository name');
+const RepositoryPart = z.lazy(() => z.string().regex(/^(?!\.{1,2}$)[A-Za-z0-9_.-]+$/, 'an owner or repository name'));
 
 /** The first input fields of every GitHub operation. */
 export const Repository = {

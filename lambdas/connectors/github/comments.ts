@@ -12,19 +12,21 @@ export const CONTENT_MAX_CHARACTERS = 16_000;
 /** Allows for a difference between GitHub's clock and the local one. */
 export const CLOCK_SKEW_MS = 60_000;
 
-const Comment = z.object({ id: z.int(), body: z.string() });
-const CommentOutput = z.strictObject({ commentId: z.int() });
+const Comment = z.lazy(() => z.object({ id: z.int(), body: z.string() }));
+const CommentOutput = z.lazy(() => z.strictObject({ commentId: z.int() }));
 
 export const TOO_LONG_ESCAPED = {
   path: ['body'],
   message: `is longer than ${CONTENT_MAX_CHARACTERS} characters once its markup is escaped; shorten it`,
 };
 
-const Body = z.string().min(1).max(CONTENT_MAX_CHARACTERS).describe('the text of the comment');
+const Body = z.lazy(() => z.string().min(1).max(CONTENT_MAX_CHARACTERS).describe('the text of the comment'));
 
-const CreateInput = z
-  .strictObject({ ...IssueOf, body: Body, markdown: Markdown })
-  .refine((input) => written(input).length <= CONTENT_MAX_CHARACTERS, TOO_LONG_ESCAPED);
+const CreateInput = z.lazy(() =>
+  z
+    .strictObject({ ...IssueOf, body: Body, markdown: Markdown })
+    .refine((input) => written(input).length <= CONTENT_MAX_CHARACTERS, TOO_LONG_ESCAPED),
+);
 type CreateInput = z.infer<typeof CreateInput>;
 
 /** Text from elsewhere must not mention people or reference issues. */
@@ -80,7 +82,7 @@ function created({ owner, repo }: CreateInput, { id, body }: z.infer<typeof Comm
 }
 
 const CommentOf = { ...Repository, commentId: z.int().positive().describe('the id of the comment') };
-const DeleteInput = z.strictObject(CommentOf);
+const DeleteInput = z.lazy(() => z.strictObject(CommentOf));
 type CommentRef = z.infer<typeof DeleteInput>;
 
 export const deleteComment = operation({
@@ -123,9 +125,11 @@ async function readComment(input: CommentRef, access: Access): Promise<{ comment
   return { comment: found?.body.body ?? null };
 }
 
-const UpdateInput = z
-  .strictObject({ ...CommentOf, body: Body, markdown: Markdown })
-  .refine((input) => written(input).length <= CONTENT_MAX_CHARACTERS, TOO_LONG_ESCAPED);
+const UpdateInput = z.lazy(() =>
+  z
+    .strictObject({ ...CommentOf, body: Body, markdown: Markdown })
+    .refine((input) => written(input).length <= CONTENT_MAX_CHARACTERS, TOO_LONG_ESCAPED),
+);
 
 export const updateComment = operation({
   tool: 'github.comment.update',

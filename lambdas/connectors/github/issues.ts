@@ -11,25 +11,29 @@ import { LABELS_PER_WRITE_MAX, Label } from './labels.ts';
 
 const TITLE_MAX_CHARACTERS = 256;
 /** GitHub finds no mentions and references in titles. */
-const Title = z
-  .string()
-  .min(1)
-  .max(TITLE_MAX_CHARACTERS)
-  .regex(/^[^\r\n]*$/, 'a title has one line');
+const Title = z.lazy(() =>
+  z
+    .string()
+    .min(1)
+    .max(TITLE_MAX_CHARACTERS)
+    .regex(/^[^\r\n]*$/, 'a title has one line'),
+);
 
-const Issue = z.object({ number: z.int(), html_url: z.string(), body: z.string().nullish() });
-const State = z.object({ state: z.enum(['open', 'closed']), state_reason: z.string().nullish() });
-const IssueOutput = z.strictObject({ number: z.int(), url: z.string() });
+const Issue = z.lazy(() => z.object({ number: z.int(), html_url: z.string(), body: z.string().nullish() }));
+const State = z.lazy(() => z.object({ state: z.enum(['open', 'closed']), state_reason: z.string().nullish() }));
+const IssueOutput = z.lazy(() => z.strictObject({ number: z.int(), url: z.string() }));
 
-const CreateInput = z
-  .strictObject({
-    ...Repository,
-    title: Title.describe('the title of the issue'),
-    body: z.string().max(CONTENT_MAX_CHARACTERS).default('').describe('the text of the issue'),
-    markdown: Markdown,
-    labels: z.array(Label).max(LABELS_PER_WRITE_MAX).default([]).describe('names of labels'),
-  })
-  .refine((input) => written(input).length <= CONTENT_MAX_CHARACTERS, TOO_LONG_ESCAPED);
+const CreateInput = z.lazy(() =>
+  z
+    .strictObject({
+      ...Repository,
+      title: Title.describe('the title of the issue'),
+      body: z.string().max(CONTENT_MAX_CHARACTERS).default('').describe('the text of the issue'),
+      markdown: Markdown,
+      labels: z.array(Label).max(LABELS_PER_WRITE_MAX).default([]).describe('names of labels'),
+    })
+    .refine((input) => written(input).length <= CONTENT_MAX_CHARACTERS, TOO_LONG_ESCAPED),
+);
 type CreateInput = z.infer<typeof CreateInput>;
 
 /** Text from elsewhere must not mention people or reference issues. */
@@ -83,10 +87,12 @@ function created({ owner, repo }: CreateInput, { number, html_url }: z.infer<typ
   return { output: { number, url: html_url }, reversal };
 }
 
-const CloseInput = z.strictObject({
-  ...IssueOf,
-  reason: z.enum(['completed', 'not_planned']).default('completed').describe('why it is closed'),
-});
+const CloseInput = z.lazy(() =>
+  z.strictObject({
+    ...IssueOf,
+    reason: z.enum(['completed', 'not_planned']).default('completed').describe('why it is closed'),
+  }),
+);
 
 export const closeIssue = operation({
   tool: 'github.issue.close',
@@ -109,7 +115,7 @@ export const closeIssue = operation({
     setState(access, input, { state: 'closed', state_reason: input.reason }, before),
 });
 
-const ReopenInput = z.strictObject(IssueOf);
+const ReopenInput = z.lazy(() => z.strictObject(IssueOf));
 
 export const reopenIssue = operation({
   tool: 'github.issue.reopen',

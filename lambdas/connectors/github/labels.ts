@@ -9,17 +9,21 @@ const LABEL_MAX_CHARACTERS = 50;
 export const LABELS_PER_WRITE_MAX = 20;
 const LABELS_PER_ISSUE_MAX = 100;
 
-const Labels = z.array(z.object({ name: z.string() }));
+const Labels = z.lazy(() => z.array(z.object({ name: z.string() })));
 /** The label is the last path segment of its DELETE. With "." or ".." the path would mean all labels, or the issue. */
-export const Label = z
-  .string()
-  .min(1)
-  .max(LABEL_MAX_CHARACTERS)
-  .regex(/^(?!\.{1,2}$)/, 'GitHub cannot remove a label named "." or ".."; use another label');
-const LabelsInput = z.strictObject({
-  ...IssueOf,
-  labels: z.array(Label).min(1).max(LABELS_PER_WRITE_MAX).describe('names of labels'),
-});
+export const Label = z.lazy(() =>
+  z
+    .string()
+    .min(1)
+    .max(LABEL_MAX_CHARACTERS)
+    .regex(/^(?!\.{1,2}$)/, 'GitHub cannot remove a label named "." or ".."; use another label'),
+);
+const LabelsInput = z.lazy(() =>
+  z.strictObject({
+    ...IssueOf,
+    labels: z.array(Label).min(1).max(LABELS_PER_WRITE_MAX).describe('names of labels'),
+  }),
+);
 type LabelsInput = z.infer<typeof LabelsInput>;
 
 const OF_LABELS = {

@@ -7,28 +7,32 @@ const DESCRIPTION_MAX_CHARACTERS = 140;
 const CONTEXT_MAX_CHARACTERS = 255;
 
 const States = z.enum(['error', 'failure', 'pending', 'success']);
-const Status = z.object({
-  context: z.string(),
-  state: States,
-  description: z.string().nullable(),
-  target_url: z.string().nullable(),
-});
-const Combined = z.object({ statuses: z.array(Status) });
+const Status = z.lazy(() =>
+  z.object({
+    context: z.string(),
+    state: States,
+    description: z.string().nullable(),
+    target_url: z.string().nullable(),
+  }),
+);
+const Combined = z.lazy(() => z.object({ statuses: z.array(Status) }));
 
-const StatusInput = z.strictObject({
-  ...Repository,
-  sha: z
-    .string()
-    .regex(/^[0-9a-f]{40}$/, 'a full commit SHA')
-    .describe('the full SHA of the commit'),
-  context: z.string().min(1).max(CONTEXT_MAX_CHARACTERS).describe('the name of the check'),
-  state: States.describe('the result of the check'),
-  description: z.string().max(DESCRIPTION_MAX_CHARACTERS).default('').describe('a short text beside the check'),
-  targetUrl: z
-    .union([z.url({ protocol: /^https?$/ }), z.literal('')])
-    .default('')
-    .describe('where people read more'),
-});
+const StatusInput = z.lazy(() =>
+  z.strictObject({
+    ...Repository,
+    sha: z
+      .string()
+      .regex(/^[0-9a-f]{40}$/, 'a full commit SHA')
+      .describe('the full SHA of the commit'),
+    context: z.string().min(1).max(CONTEXT_MAX_CHARACTERS).describe('the name of the check'),
+    state: States.describe('the result of the check'),
+    description: z.string().max(DESCRIPTION_MAX_CHARACTERS).default('').describe('a short text beside the check'),
+    targetUrl: z
+      .union([z.url({ protocol: /^https?$/ }), z.literal('')])
+      .default('')
+      .describe('where people read more'),
+  }),
+);
 type StatusInput = z.infer<typeof StatusInput>;
 
 /** Each call adds a status, but only the newest one of a context counts, so a repeat changes nothing. */

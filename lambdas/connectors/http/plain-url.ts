@@ -11,16 +11,18 @@ const NOT_UTF8 = '\ufffd';
  * A URL in its canonical form. Parsers disagree about other forms: a host in decimal, octal or hexadecimal, with escapes
  * or full-width digits, a user before it or a backslash after it. The parsed value is exactly the requested URL.
  */
-export const PlainUrl = z
-  .string()
-  .max(URL_MAX_CHARACTERS)
-  .refine(isPlain, 'write https:// and the host in lower case, as in allowedHosts, without a user or escapes')
-  .refine((text) => !text.includes('#'), 'remove "#" and the text after it: it is never sent')
-  .refine(
-    (text) => !leavesItsPath(text),
-    'a path may not have "." or ".." as a segment, in any encoding; write the full path',
-  )
-  .transform((text) => new URL(text).href);
+export const PlainUrl = z.lazy(() =>
+  z
+    .string()
+    .max(URL_MAX_CHARACTERS)
+    .refine(isPlain, 'write https:// and the host in lower case, as in allowedHosts, without a user or escapes')
+    .refine((text) => !text.includes('#'), 'remove "#" and the text after it: it is never sent')
+    .refine(
+      (text) => !leavesItsPath(text),
+      'a path may not have "." or ".." as a segment, in any encoding; write the full path',
+    )
+    .transform((text) => new URL(text).href),
+);
 
 function isPlain(text: string): boolean {
   const [, scheme, authority] = WRITTEN.exec(text.replace(/#.*$/, '')) ?? [];

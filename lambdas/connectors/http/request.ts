@@ -18,48 +18,62 @@ const BODY_MAX_BYTES = 64 * 1024;
 const FRAMING = /^(host|content-length|transfer-encoding|connection|keep-alive|upgrade|te|trailer|expect|proxy-.*)$/;
 /** Everybody can read a workflow, so credentials belong in the connections secret. */
 const CREDENTIAL = /^(authorization|cookie)$/;
-const SecretHeaderName = z
-  .string()
-  .toLowerCase()
-  .regex(/^[a-z0-9-]+$/, 'a header name')
-  .refine((name) => !FRAMING.test(name), 'remove this header; it is set automatically');
+const SecretHeaderName = z.lazy(() =>
+  z
+    .string()
+    .toLowerCase()
+    .regex(/^[a-z0-9-]+$/, 'a header name')
+    .refine((name) => !FRAMING.test(name), 'remove this header; it is set automatically'),
+);
 const HeaderName = SecretHeaderName.refine((name) => !CREDENTIAL.test(name), 'put this into the connections secret');
-const HeaderValue = z
-  .string()
-  .max(HEADER_VALUE_MAX_CHARACTERS)
-  .regex(/^[ -~]*$/, 'plain ASCII');
-const Headers = z
-  .record(HeaderName, HeaderValue)
-  .refine((headers) => Object.keys(headers).length <= HEADERS_MAX, `at most ${HEADERS_MAX} headers`);
+const HeaderValue = z.lazy(() =>
+  z
+    .string()
+    .max(HEADER_VALUE_MAX_CHARACTERS)
+    .regex(/^[ -~]*$/, 'plain ASCII'),
+);
+const Headers = z.lazy(() =>
+  z
+    .record(HeaderName, HeaderValue)
+    .refine((headers) => Object.keys(headers).length <= HEADERS_MAX, `at most ${HEADERS_MAX} headers`),
+);
 const Status = z.int().min(200).max(599);
 
-const GetInput = z.strictObject({
-  url: PlainUrl.describe('the address; its host must be allowed in the connection'),
-  headers: Headers.optional().describe('headers without credentials; those are in the connections secret'),
-  expectStatus: z
-    .union([Status, z.array(Status).min(1)])
-    .optional()
-    .describe('statuses that mean success, instead of 200 to 299'),
-});
+const GetInput = z.lazy(() =>
+  z.strictObject({
+    url: PlainUrl.describe('the address; its host must be allowed in the connection'),
+    headers: Headers.optional().describe('headers without credentials; those are in the connections secret'),
+    expectStatus: z
+      .union([Status, z.array(Status).min(1)])
+      .optional()
+      .describe('statuses that mean success, instead of 200 to 299'),
+  }),
+);
 type GetInput = z.infer<typeof GetInput>;
 
-const RequestInput = GetInput.extend({
-  method: z.enum(METHODS).describe('the HTTP method'),
-  body: z
-    .json()
-    .refine((body) => Buffer.byteLength(asText(body)) <= BODY_MAX_BYTES, `at most ${BODY_MAX_BYTES} bytes`)
-    .optional()
-    .describe('text is sent unchanged, any other value as JSON'),
-  idempotencyHeader: HeaderName.optional().describe(
-    "the target's header for an idempotency key; it carries the mark of the write, so that a person can safely repeat it",
-  ),
-}).refine(({ method, body }) => body === undefined || !READING_METHODS.includes(method), 'GET and HEAD have no body');
+const RequestInput = z.lazy(() =>
+  GetInput.unwrap()
+    .extend({
+      method: z.enum(METHODS).describe('the HTTP method'),
+      body: z
+        .json()
+        .refine((body) => Buffer.byteLength(asText(body)) <= BODY_MAX_BYTES, `at most ${BODY_MAX_BYTES} bytes`)
+        .optional()
+        .describe('text is sent unchanged, any other value as JSON'),
+      idempotencyHeader: HeaderName.optional().describe(
+        "the target's header for an idempotency key; it carries the mark of the write, so that a person can safely repeat it",
+      ),
+    })
+    .refine(({ method, body }) => body === undefined || !READING_METHODS.includes(method), 'GET and HEAD have no body'),
+);
 type RequestInput = z.infer<typeof RequestInput>;
 
 /** For each allowed host, secret headers that are added to its requests. */
-const Credential = z
-  .object({ hosts: z.record(z.string(), z.object({ headers: z.record(SecretHeaderName, HeaderValue) })) })
-  .default({ hosts: {} });
+const Credential = z.lazy(() =>
+  z
+    .object({ hosts: z.record(z.string(), z.object({ headers: z.record(SecretHeaderName, HeaderValue) })) })
+    .default({ hosts: {} }),
+);
 
 export interface HttpPorts {
   resolve: Resolve;

@@ -13,12 +13,14 @@ const SHORTENED_TO_CHARACTERS = 8_000;
 const OUTPUT_HEADERS = ['content-type', 'etag', 'last-modified', 'location', 'retry-after', 'x-request-id'];
 const OUTPUT_HEADER_MAX_CHARACTERS = 500;
 
-export const HttpOutput = z.strictObject({
-  status: z.int(),
-  headers: z.record(z.string(), z.string()).describe(OUTPUT_HEADERS.join(', ')),
-  body: z.unknown().describe('parsed if it is JSON, otherwise text'),
-  truncated: z.literal(true).optional().describe('the body is the shortened text of a response that is too long'),
-});
+export const HttpOutput = z.lazy(() =>
+  z.strictObject({
+    status: z.int(),
+    headers: z.record(z.string(), z.string()).describe(OUTPUT_HEADERS.join(', ')),
+    body: z.unknown().describe('parsed if it is JSON, otherwise text'),
+    truncated: z.literal(true).optional().describe('the body is the shortened text of a response that is too long'),
+  }),
+);
 
 /** Returns if the response is a success. Otherwise the error says whether the target can have acted, without quoting it. */
 export function assertSuccess(

@@ -10,17 +10,21 @@ const CONVERSE_TIMEOUT_MS = 2 * EXCHANGE_TIMEOUT_MS;
 const TEMPORARY_STATUSES = [408, 424, 429];
 const ERROR_NAME_MAX_CHARACTERS = 60;
 
-const Credential = z.object({
-  accessKeyId: z.string(),
-  secretAccessKey: z.string(),
-  sessionToken: z.string().optional(),
-});
+const Credential = z.lazy(() =>
+  z.object({
+    accessKeyId: z.string(),
+    secretAccessKey: z.string(),
+    sessionToken: z.string().optional(),
+  }),
+);
 
-const ConverseResponse = z.object({
-  output: z.object({ message: z.object({ content: z.array(z.object({ text: z.string().optional() })) }) }),
-  stopReason: z.string(),
-  usage: z.object({ inputTokens: z.int().nonnegative(), outputTokens: z.int().nonnegative() }),
-});
+const ConverseResponse = z.lazy(() =>
+  z.object({
+    output: z.object({ message: z.object({ content: z.array(z.object({ text: z.string().optional() })) }) }),
+    stopReason: z.string(),
+    usage: z.object({ inputTokens: z.int().nonnegative(), outputTokens: z.int().nonnegative() }),
+  }),
+);
 export type ConverseResponse = z.infer<typeof ConverseResponse>;
 
 export interface ConverseRequest {

@@ -19,26 +19,28 @@ const INPUT_MAX_CHARACTERS = 50_000;
 const ANSWER_MAX_CHARACTERS = 30_000;
 const BOUNDARY_CHARACTERS = 16;
 
-const InvokeInput = z.strictObject({
-  model: z
-    .string()
-    .regex(/^[a-z0-9][a-z0-9.:-]{0,120}$/, 'the id of a model or inference profile')
-    .default(DEFAULT_MODEL)
-    .describe('a foundation model or an inference profile, which the stage must name in `models`'),
-  system: z.string().min(1).max(PROMPT_MAX_CHARACTERS).optional().describe('instructions for the role of the model'),
-  prompt: z.string().min(1).max(PROMPT_MAX_CHARACTERS).describe('the instructions'),
-  input: z
-    .json()
-    .refine((input) => asText(input).length <= INPUT_MAX_CHARACTERS, `at most ${INPUT_MAX_CHARACTERS} characters`)
-    .optional()
-    .describe('untrusted text or data, which the model gets separately from the instructions'),
-  maxTokens: z.int().min(1).max(MAX_TOKENS_MAX).default(DEFAULT_MAX_TOKENS).describe('the longest answer, in tokens'),
-  temperature: z.number().min(0).max(1).optional().describe('0: the most likely answer; 1: more varied answers'),
-  json: z
-    .boolean()
-    .default(false)
-    .describe('the model must return a JSON object, which becomes the output of the step'),
-});
+const InvokeInput = z.lazy(() =>
+  z.strictObject({
+    model: z
+      .string()
+      .regex(/^[a-z0-9][a-z0-9.:-]{0,120}$/, 'the id of a model or inference profile')
+      .default(DEFAULT_MODEL)
+      .describe('a foundation model or an inference profile, which the stage must name in `models`'),
+    system: z.string().min(1).max(PROMPT_MAX_CHARACTERS).optional().describe('instructions for the role of the model'),
+    prompt: z.string().min(1).max(PROMPT_MAX_CHARACTERS).describe('the instructions'),
+    input: z
+      .json()
+      .refine((input) => asText(input).length <= INPUT_MAX_CHARACTERS, `at most ${INPUT_MAX_CHARACTERS} characters`)
+      .optional()
+      .describe('untrusted text or data, which the model gets separately from the instructions'),
+    maxTokens: z.int().min(1).max(MAX_TOKENS_MAX).default(DEFAULT_MAX_TOKENS).describe('the longest answer, in tokens'),
+    temperature: z.number().min(0).max(1).optional().describe('0: the most likely answer; 1: more varied answers'),
+    json: z
+      .boolean()
+      .default(false)
+      .describe('the model must return a JSON object, which becomes the output of the step'),
+  }),
+);
 type InvokeInput = z.infer<typeof InvokeInput>;
 
 /**

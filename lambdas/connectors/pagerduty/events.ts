@@ -7,25 +7,27 @@ const SUMMARY_MAX_CHARACTERS = 1024;
 const SOURCE_MAX_CHARACTERS = 255;
 const DEDUP_KEY_MAX_CHARACTERS = 255;
 
-const Credential = z.object({ routingKey: z.string() });
+const Credential = z.lazy(() => z.object({ routingKey: z.string() }));
 /** The routing key; throws CONNECTION_MISSING if the credential has another form. */
 export const routingKeyOf = (access: Pick<Access, 'credential'>): string =>
   credentialOf(access, Credential, 'the pagerduty credential needs "routingKey"').routingKey;
 
-const Accepted = z.object({ status: z.literal('success'), dedup_key: z.string() });
-const DedupKey = z.string().min(1).max(DEDUP_KEY_MAX_CHARACTERS).describe('identifies the alert');
+const Accepted = z.lazy(() => z.object({ status: z.literal('success'), dedup_key: z.string() }));
+const DedupKey = z.lazy(() => z.string().min(1).max(DEDUP_KEY_MAX_CHARACTERS).describe('identifies the alert'));
 
-const EventInput = z.discriminatedUnion('action', [
-  z.strictObject({
-    action: z.literal('trigger').describe('opens an alert'),
-    dedupKey: DedupKey.optional().describe('identifies the alert; without one, the write gets its own alert'),
-    summary: z.string().min(1).max(SUMMARY_MAX_CHARACTERS).describe('what is wrong, in one line'),
-    source: z.string().min(1).max(SOURCE_MAX_CHARACTERS).describe('the system that is affected'),
-    severity: z.enum(['critical', 'error', 'warning', 'info']).describe('how bad it is'),
-  }),
-  z.strictObject({ action: z.literal('acknowledge').describe('someone works on the alert'), dedupKey: DedupKey }),
-  z.strictObject({ action: z.literal('resolve').describe('closes the alert'), dedupKey: DedupKey }),
-]);
+const EventInput = z.lazy(() =>
+  z.discriminatedUnion('action', [
+    z.strictObject({
+      action: z.literal('trigger').describe('opens an alert'),
+      dedupKey: DedupKey.optional().describe('identifies the alert; without one, the write gets its own alert'),
+      summary: z.string().min(1).max(SUMMARY_MAX_CHARACTERS).describe('what is wrong, in one line'),
+      source: z.string().min(1).max(SOURCE_MAX_CHARACTERS).describe('the system that is affected'),
+      severity: z.enum(['critical', 'error', 'warning', 'info']).describe('how bad it is'),
+    }),
+    z.strictObject({ action: z.literal('acknowledge').describe('someone works on the alert'), dedupKey: DedupKey }),
+    z.strictObject({ action: z.literal('resolve').describe('closes the alert'), dedupKey: DedupKey }),
+  ]),
+);
 type EventInput = z.infer<typeof EventInput>;
 
 /** PagerDuty merges events with the same dedup_key while the alert is open, so a repeat pages nobody again. */

@@ -5,10 +5,10 @@ import { type Granted, tokenCacheOf } from '../token-cache.ts';
 
 const SYSTEM = 'ServiceNow';
 
-const ClientCredential = z.object({ clientId: z.string(), clientSecret: z.string() });
-const Credential = z.union([z.object({ username: z.string(), password: z.string() }), ClientCredential]);
+const ClientCredential = z.lazy(() => z.object({ clientId: z.string(), clientSecret: z.string() }));
+const Credential = z.lazy(() => z.union([z.object({ username: z.string(), password: z.string() }), ClientCredential]));
 const CREDENTIAL_NEEDS = 'the servicenow credential needs "username" and "password", or "clientId" and "clientSecret"';
-const AccessToken = z.object({ access_token: z.string(), expires_in: z.number() });
+const AccessToken = z.lazy(() => z.object({ access_token: z.string(), expires_in: z.number() }));
 
 /** The credential in its form; throws CONNECTION_MISSING if it has another. */
 export const servicenowCredential = (access: Pick<Access, 'credential'>) =>

@@ -9,12 +9,14 @@ const NAME_MAX_CHARACTERS = 100;
 const LOOKED_UP_MAX = 50;
 const SYS_ID = /^[0-9a-f]{32}$/;
 
-const Shown = z.union([
-  z.string().transform((value) => ({ value, display_value: value, link: undefined })),
-  z.object({ value: z.string(), display_value: z.string().nullish(), link: z.string().optional() }),
-]);
-const Response = z.object({ result: z.record(z.string(), Shown) });
-const Rows = z.object({ result: z.array(TableRecord) });
+const Shown = z.lazy(() =>
+  z.union([
+    z.string().transform((value) => ({ value, display_value: value, link: undefined })),
+    z.object({ value: z.string(), display_value: z.string().nullish(), link: z.string().optional() }),
+  ]),
+);
+const Response = z.lazy(() => z.object({ result: z.record(z.string(), Shown) }));
+const Rows = z.lazy(() => z.object({ result: z.array(TableRecord) }));
 
 /** The current values of these fields, and the names behind the current and the new values. */
 export async function inspectRecord(

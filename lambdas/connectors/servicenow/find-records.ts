@@ -18,20 +18,25 @@ export const Text = z
   .regex(/^[^^\r\n]*$/, 'must not contain ^ or line breaks')
   // ServiceNow evaluates such a value as a script.
   .regex(/^(?!\s*javascript:)/i, 'must not begin with javascript:');
-const Operand = z.union([Text, z.number(), z.boolean()]).transform(String);
+const Operand = z.lazy(() => z.union([Text, z.number(), z.boolean()]).transform(String));
 const Listed = Text.regex(/^[^,]+$/, 'a value of a list must not be empty or contain a comma');
 
 const field = FieldName.describe('the column that is compared');
-const Condition = z.union([
-  z.strictObject({ field, is: Operand.describe('the column has this value') }),
-  z.strictObject({ field, isNot: Operand.describe('the column has another value') }),
-  z.strictObject({ field, in: z.array(Listed).min(1).max(LISTED_MAX).describe('the column has one of these values') }),
-  z.strictObject({ field, contains: Text.min(1).describe('the column contains this text') }),
-  z.strictObject({ field, startsWith: Text.min(1).describe('the column starts with this text') }),
-  z.strictObject({ field, atLeast: Operand.describe('the column has this value or a higher one') }),
-  z.strictObject({ field, atMost: Operand.describe('the column has this value or a lower one') }),
-  z.strictObject({ field, empty: z.boolean().describe('`true`: the column is empty; `false`: it is not') }),
-]);
+const Condition = z.lazy(() =>
+  z.union([
+    z.strictObject({ field, is: Operand.describe('the column has this value') }),
+    z.strictObject({ field, isNot: Operand.describe('the column has another value') }),
+    z.strictObject({
+      field,
+      in: z.array(Listed).min(1).max(LISTED_MAX).describe('the column has one of these values'),
+    }),
+    z.strictObject({ field, contains: Text.min(1).describe('the column contains this text') }),
+    z.strictObject({ field, startsWith: Text.min(1).describe('the column starts with this text') }),
+    z.strictObject({ field, atLeast: Operand.describe('the column has this value or a higher one') }),
+    z.strictObject({ field, atMost: Operand.describe('the column has this value or a lower one') }),
+    z.strictObject({ field, empty: z.boolean().describe('`true`: the column is empty; `false`: it is not') }),
+  ]),
+);
 type Condition = z.infer<typeof Condition>;
 
 export const FindFields = {
@@ -41,16 +46,18 @@ export const FindFields = {
   orderBy: FieldName.optional().describe('the column that orders the records'),
   descending: z.boolean().default(false).describe('`true`: the highest value first'),
 };
-const FindInput = z.strictObject(FindFields);
+const FindInput = z.lazy(() => z.strictObject(FindFields));
 export type FindInput = z.infer<typeof FindInput>;
 
-export const FindOutput = z.strictObject({
-  records: z.array(z.strictObject({ sysId: SysId, fields: z.record(z.string(), z.string()) })),
-  total: z.int().describe('how many records match'),
-  truncated: z.boolean().describe('records were left out because the output would be too large'),
-});
+export const FindOutput = z.lazy(() =>
+  z.strictObject({
+    records: z.array(z.strictObject({ sysId: SysId, fields: z.record(z.string(), z.string()) })),
+    total: z.int().describe('how many records match'),
+    truncated: z.boolean().describe('records were left out because the output would be too large'),
+  }),
+);
 
-const Records = z.object({ result: z.array(TableRecord) });
+const Records = z.lazy(() => z.object({ result: z.array(TableRecord) }));
 
 export function encodedQuery({ where, orderBy, descending }: FindInput): string {
   const order = orderBy === undefined ? [] : [`ORDERBY${descending ? 'DESC' : ''}${orderBy}`];

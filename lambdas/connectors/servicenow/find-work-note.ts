@@ -10,8 +10,8 @@ const READ_TIMEOUT_MS = EXCHANGE_TIMEOUT_MS / 2;
 const ENTRIES_MAX = 10;
 
 const Entry = z.object({ sys_id: z.string(), element_id: z.string(), element: z.string(), value: z.string() });
-const Entries = z.object({ result: z.array(Entry) });
-const Activity = z.object({ result: z.object({ work_notes: z.string().optional() }) });
+const Entries = z.lazy(() => z.object({ result: z.array(Entry) }));
+const Activity = z.lazy(() => z.object({ result: z.object({ work_notes: z.string().optional() }) }));
 
 /** `absent` only if ServiceNow would have listed the note. */
 export type FoundNote = { kind: 'found'; journalEntry?: string } | { kind: 'absent' } | { kind: 'undecided' };

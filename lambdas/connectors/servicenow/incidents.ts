@@ -27,7 +27,7 @@ const INCIDENT = 'incident';
 const incident = (sysId: string) => ({ table: INCIDENT, sysId });
 const targetOf = (sysId: string, instance: string) => recordTarget(incident(sysId), instance);
 
-const GetInput = z.strictObject({ sysId: SysId, fields: FieldNames });
+const GetInput = z.lazy(() => z.strictObject({ sysId: SysId, fields: FieldNames }));
 
 export const getIncident = operation({
   tool: 'servicenow.incident.get',
@@ -51,7 +51,7 @@ export const getIncident = operation({
   },
 });
 
-const FindInput = z.strictObject(FindFields);
+const FindInput = z.lazy(() => z.strictObject(FindFields));
 
 export const findIncidents = operation({
   tool: 'servicenow.incident.find',
@@ -70,7 +70,7 @@ export const findIncidents = operation({
   perform: (input, { access }) => findRecords(access, INCIDENT, input),
 });
 
-const UpdateInput = z.strictObject({ sysId: SysId, fields: SettableFields });
+const UpdateInput = z.lazy(() => z.strictObject({ sysId: SysId, fields: SettableFields }));
 
 export const updateIncident = operation({
   tool: 'servicenow.incident.update',
@@ -105,16 +105,18 @@ export const updateIncident = operation({
   },
 });
 
-const WorkNoteInput = z
-  .strictObject({
-    sysId: SysId,
-    note: z.string().min(1).max(WORK_NOTE_MAX_CHARACTERS).describe('the text of the work note'),
-    markdown: Markdown,
-  })
-  .refine((input) => written(input).length <= WORK_NOTE_MAX_CHARACTERS, {
-    path: ['note'],
-    message: `is longer than ${WORK_NOTE_MAX_CHARACTERS} characters once its markup is escaped; shorten it`,
-  });
+const WorkNoteInput = z.lazy(() =>
+  z
+    .strictObject({
+      sysId: SysId,
+      note: z.string().min(1).max(WORK_NOTE_MAX_CHARACTERS).describe('the text of the work note'),
+      markdown: Markdown,
+    })
+    .refine((input) => written(input).length <= WORK_NOTE_MAX_CHARACTERS, {
+      path: ['note'],
+      message: `is longer than ${WORK_NOTE_MAX_CHARACTERS} characters once its markup is escaped; shorten it`,
+    }),
+);
 
 const written = ({ note, markdown }: { note: string; markdown?: boolean }) =>
   markdown ? note : plainJournalText(note);

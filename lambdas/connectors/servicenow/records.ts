@@ -22,14 +22,16 @@ import {
   updateRecord,
 } from './table-records.ts';
 
-const Table = z
-  .string()
-  .regex(/^[a-z][a-z0-9_]{0,79}$/, 'the name of a table, like problem')
-  .describe('the name of the table');
+const Table = z.lazy(() =>
+  z
+    .string()
+    .regex(/^[a-z][a-z0-9_]{0,79}$/, 'the name of a table, like problem')
+    .describe('the name of the table'),
+);
 const OF_RECORD = { connection: 'servicenow' } as const;
-const Fields = z.record(z.string(), z.string());
+const Fields = z.lazy(() => z.record(z.string(), z.string()));
 
-const GetInput = z.strictObject({ table: Table, sysId: SysId, fields: FieldNames });
+const GetInput = z.lazy(() => z.strictObject({ table: Table, sysId: SysId, fields: FieldNames }));
 
 export const getRecord = operation({
   ...OF_RECORD,
@@ -56,7 +58,7 @@ export const getRecord = operation({
   },
 });
 
-const FindRecordInput = z.strictObject({ table: Table, ...FindFields });
+const FindRecordInput = z.lazy(() => z.strictObject({ table: Table, ...FindFields }));
 
 export const findRecord = operation({
   ...OF_RECORD,
@@ -78,7 +80,7 @@ export const findRecord = operation({
   },
 });
 
-const UpdateInput = z.strictObject({ table: Table, sysId: SysId, fields: SettableFields });
+const UpdateInput = z.lazy(() => z.strictObject({ table: Table, sysId: SysId, fields: SettableFields }));
 
 export const updateAnyRecord = operation({
   ...OF_RECORD,
@@ -115,18 +117,20 @@ export const updateAnyRecord = operation({
   },
 });
 
-const CreateInput = z
-  .strictObject({
-    table: Table,
-    fields: SettableFields,
-    correlationField: FieldName.default('correlation_id').describe(
-      'the text column that takes the mark of the write, by which a record is found whose response was lost',
-    ),
-  })
-  .refine(({ fields, correlationField }) => !Object.hasOwn(fields, correlationField), {
-    path: ['correlationField'],
-    message: 'is also set in fields; name another text column of the table, which Countersign sets',
-  });
+const CreateInput = z.lazy(() =>
+  z
+    .strictObject({
+      table: Table,
+      fields: SettableFields,
+      correlationField: FieldName.default('correlation_id').describe(
+        'the text column that takes the mark of the write, by which a record is found whose response was lost',
+      ),
+    })
+    .refine(({ fields, correlationField }) => !Object.hasOwn(fields, correlationField), {
+      path: ['correlationField'],
+      message: 'is also set in fields; name another text column of the table, which Countersign sets',
+    }),
+);
 type CreateInput = z.infer<typeof CreateInput>;
 
 export const createRecord = operation({
@@ -196,7 +200,7 @@ function created(
 }
 
 const CHECK_COLUMNS = 'check the names of the columns, the ACLs and the data policies';
-const Records = z.object({ result: z.array(TableRecord) });
+const Records = z.lazy(() => z.object({ result: z.array(TableRecord) }));
 /** The query contains the mark, so one record is expected. */
 const FOUND_MAX = 10;
 

@@ -12,21 +12,25 @@ const OUTPUT_VALUE_MAX_CHARACTERS = 255;
 /** They can only be added to. */
 const JOURNAL_FIELDS = ['work_notes', 'comments'];
 
-export const SysId = z
-  .string()
-  .regex(/^[0-9a-f]{32}$/, 'a ServiceNow sys_id is 32 hexadecimal digits')
-  .describe('the sys_id of the record');
+export const SysId = z.lazy(() =>
+  z
+    .string()
+    .regex(/^[0-9a-f]{32}$/, 'a ServiceNow sys_id is 32 hexadecimal digits')
+    .describe('the sys_id of the record'),
+);
 export const FieldName = z.string().regex(/^[a-z0-9_]+$/, 'a column of the table');
-export const FieldNames = z.array(FieldName).min(1).max(FIELDS_READ_MAX).describe('the columns to read');
+export const FieldNames = z.lazy(() => z.array(FieldName).min(1).max(FIELDS_READ_MAX).describe('the columns to read'));
 const SettableField = FieldName.refine(
   (name) => !JOURNAL_FIELDS.includes(name),
   'work notes and comments cannot be set, only added: use servicenow.incident.add_work_note',
 );
-export const SettableFields = z
-  .record(SettableField, z.union([z.string(), z.number(), z.boolean()]))
-  .refine((fields) => Object.keys(fields).length > 0, 'name at least one field to set')
-  .transform(withoutMarkup)
-  .describe('the columns to set, with their values');
+export const SettableFields = z.lazy(() =>
+  z
+    .record(SettableField, z.union([z.string(), z.number(), z.boolean()]))
+    .refine((fields) => Object.keys(fields).length > 0, 'name at least one field to set')
+    .transform(withoutMarkup)
+    .describe('the columns to set, with their values'),
+);
 
 /** Columns of a task that name, assign or notify people. */
 export const RECIPIENTS = [
@@ -35,9 +39,9 @@ export const RECIPIENTS = [
 ].map((column) => `fields.${column}`);
 
 /** ServiceNow returns every value as text; a reference is an object with a value. */
-const Value = z.union([z.string(), z.object({ value: z.string() }).transform(({ value }) => value)]);
-export const TableRecord = z.record(z.string(), Value);
-export const RecordResponse = z.object({ result: TableRecord });
+const Value = z.lazy(() => z.union([z.string(), z.object({ value: z.string() }).transform(({ value }) => value)]));
+export const TableRecord = z.lazy(() => z.record(z.string(), Value));
+export const RecordResponse = z.lazy(() => z.object({ result: TableRecord }));
 
 /** The markup of journal fields: `[code]` starts HTML, `@[` mentions a user. A space after the bracket disables both. */
 const MARKUP = /\[(?=\/?code\])|(?<=@)\[/gi;

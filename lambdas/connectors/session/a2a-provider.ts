@@ -9,18 +9,20 @@ const CARD_PATH = '/.well-known/agent-card.json';
 const VERSION = '1.0';
 const TASKS_SEARCHED = 10;
 
-const Credential = z.object({ token: z.string().min(1) });
+const Credential = z.lazy(() => z.object({ token: z.string().min(1) }));
 
 /** The parts of an agent card (A2A 1.0) that we use. */
-const AgentCard = z.object({
-  supportedInterfaces: z.array(
-    z.object({ url: z.url(), protocolBinding: z.string(), protocolVersion: z.string().optional() }),
-  ),
-  capabilities: z.object({ pushNotifications: z.boolean().optional() }).optional(),
-});
+const AgentCard = z.lazy(() =>
+  z.object({
+    supportedInterfaces: z.array(
+      z.object({ url: z.url(), protocolBinding: z.string(), protocolVersion: z.string().optional() }),
+    ),
+    capabilities: z.object({ pushNotifications: z.boolean().optional() }).optional(),
+  }),
+);
 
 const Task = z.object({ id: z.string().min(1).max(500), status: z.object({ state: z.string() }).optional() });
-const Failure = z.object({ code: z.int() });
+const Failure = z.lazy(() => z.object({ code: z.int() }));
 const response = <Result extends z.ZodType>(result: Result) =>
   z.union([z.object({ result }), z.object({ error: Failure })]);
 

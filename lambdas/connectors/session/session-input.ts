@@ -17,35 +17,37 @@ const Allowed = z.strictObject({
 });
 
 /** The input of an `agent.session` step. */
-export const SessionInput = z.strictObject({
-  configuration: z
-    .string()
-    .max(63)
-    .optional()
-    .describe('where the session runs; by default the configuration of the automation'),
-  prompt: z.string().min(1).max(PROMPT_MAX_CHARACTERS).describe('what the session shall do'),
-  context: z.json().optional().describe('what it may use, as data'),
-  actions: z.array(Allowed).max(TOOLS_MAX).default([]).describe('the calls that it may propose'),
-  maxActions: z.int().min(0).max(ACTIONS_MAX).default(ACTIONS_DEFAULT).describe('how many calls it may propose'),
-  timeoutSeconds: z
-    .int()
-    .min(10)
-    .max(TIMEOUT_MAX_SECONDS)
-    .default(TIMEOUT_DEFAULT_SECONDS)
-    .describe('the longest time until it completes'),
-  resolved: z
-    .union([
-      z.strictObject({
-        url: z.url().describe('the address of the configuration'),
-        connection: z.string().describe('the connection with its credential'),
-        instructions: z.string().optional().describe('what every session of it gets'),
-      }),
-      z.strictObject({
-        command: z.record(z.string(), z.unknown()).describe('the input of `agent.command`'),
-        instructions: z.string().optional().describe('what every session of it gets'),
-      }),
-    ])
-    .optional()
-    .describe('set by the worker from the configuration'),
-});
+export const SessionInput = z.lazy(() =>
+  z.strictObject({
+    configuration: z
+      .string()
+      .max(63)
+      .optional()
+      .describe('where the session runs; by default the configuration of the automation'),
+    prompt: z.string().min(1).max(PROMPT_MAX_CHARACTERS).describe('what the session shall do'),
+    context: z.json().optional().describe('what it may use, as data'),
+    actions: z.array(Allowed).max(TOOLS_MAX).default([]).describe('the calls that it may propose'),
+    maxActions: z.int().min(0).max(ACTIONS_MAX).default(ACTIONS_DEFAULT).describe('how many calls it may propose'),
+    timeoutSeconds: z
+      .int()
+      .min(10)
+      .max(TIMEOUT_MAX_SECONDS)
+      .default(TIMEOUT_DEFAULT_SECONDS)
+      .describe('the longest time until it completes'),
+    resolved: z
+      .union([
+        z.strictObject({
+          url: z.url().describe('the address of the configuration'),
+          connection: z.string().describe('the connection with its credential'),
+          instructions: z.string().optional().describe('what every session of it gets'),
+        }),
+        z.strictObject({
+          command: z.record(z.string(), z.unknown()).describe('the input of `agent.command`'),
+          instructions: z.string().optional().describe('what every session of it gets'),
+        }),
+      ])
+      .optional()
+      .describe('set by the worker from the configuration'),
+  }),
+);
 export type SessionInput = z.infer<typeof SessionInput>;

@@ -7,12 +7,14 @@ import type { SessionContract, SessionPrompt } from './session-provider.ts';
 
 export const SESSION_TOOL = 'agent.session';
 
-const SessionOutput = z.strictObject({
-  outcome: z.string().describe('what the session reported'),
-  summary: z.string(),
-  output: z.unknown().describe('what it returned'),
-  actions: z.array(z.string()).describe('the ids of its actions'),
-});
+const SessionOutput = z.lazy(() =>
+  z.strictObject({
+    outcome: z.string().describe('what the session reported'),
+    summary: z.string(),
+    output: z.unknown().describe('what it returned'),
+    actions: z.array(z.string()).describe('the ids of its actions'),
+  }),
+);
 
 /**
  * Starts a session and prompts it, once: a write of effect `probe`, whose mark is the key of the session. The step then waits

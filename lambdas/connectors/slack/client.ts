@@ -16,34 +16,38 @@ export const CHANNEL_NOT_FOUND =
   'the app is not in a channel with this name: invite it, or use the id of the channel (C…)';
 const TOO_MANY_CHANNELS = `the app is in more than ${CHANNELS_PAGE_SIZE * CHANNEL_PAGES_MAX} channels: use the id of the channel (C…)`;
 
-const Credential = z.object({ botToken: z.string(), refreshToken: z.string().optional() });
+const Credential = z.lazy(() => z.object({ botToken: z.string(), refreshToken: z.string().optional() }));
 /** Token rotation is not supported: each new token would have to be stored, and no function may write credentials. */
 const ROTATING =
   'the slack credential belongs to an app with token rotation (xoxe), whose tokens expire after 12 hours; use the bot token (xoxb-) of an app without token rotation';
 const APP_LEVEL = 'the slack credential has an app-level token (xapp-); use the bot token (xoxb-) of the app';
-const Refusal = z.object({ ok: z.literal(false), error: z.string() });
+const Refusal = z.lazy(() => z.object({ ok: z.literal(false), error: z.string() }));
 const More = { response_metadata: z.object({ next_cursor: z.string() }).optional() };
 
-const Messages = z.object({
-  ok: z.literal(true),
-  messages: z.array(
-    MessageBody.extend({
-      ts: z.string(),
-      // Without include_all_metadata Slack returns only the event type.
-      metadata: z
-        .object({ event_type: z.string(), event_payload: z.record(z.string(), z.unknown()).optional() })
-        .optional(),
-    }),
-  ),
-  ...More,
-});
+const Messages = z.lazy(() =>
+  z.object({
+    ok: z.literal(true),
+    messages: z.array(
+      MessageBody.extend({
+        ts: z.string(),
+        // Without include_all_metadata Slack returns only the event type.
+        metadata: z
+          .object({ event_type: z.string(), event_payload: z.record(z.string(), z.unknown()).optional() })
+          .optional(),
+      }),
+    ),
+    ...More,
+  }),
+);
 export type Message = z.infer<typeof Messages>['messages'][number];
 
-const Channels = z.object({
-  ok: z.literal(true),
-  channels: z.array(z.object({ id: z.string(), name: z.string() })),
-  ...More,
-});
+const Channels = z.lazy(() =>
+  z.object({
+    ok: z.literal(true),
+    channels: z.array(z.object({ id: z.string(), name: z.string() })),
+    ...More,
+  }),
+);
 
 interface Call<Body> {
   method: 'GET' | 'POST';

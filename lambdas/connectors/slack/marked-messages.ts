@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { Access } from '../connector.ts';
 import { CHANNEL_NOT_FOUND, findChannel, messagesIn, slack } from './client.ts';
 
-const Posted = z.object({ ok: z.literal(true), channel: z.string(), ts: z.string() });
+const Posted = z.lazy(() => z.object({ ok: z.literal(true), channel: z.string(), ts: z.string() }));
 const MARKS_HIDDEN =
   'Slack hides the metadata of messages, so the message cannot be found: give the app the scope metadata.message:read';
 /** Allows for a difference between Slack's clock and the local one. */
@@ -31,7 +31,7 @@ export async function postMarked(access: Access, { eventType, mark }: Mark, mess
   return { channel, ts };
 }
 
-const Permalink = z.object({ ok: z.literal(true), permalink: z.url({ protocol: /^https?$/ }) });
+const Permalink = z.lazy(() => z.object({ ok: z.literal(true), permalink: z.url({ protocol: /^https?$/ }) }));
 
 /** The address of a message in Slack's clients. */
 export async function permalinkOf(access: Access, { channel, ts }: PostedMessage): Promise<string> {

@@ -59,21 +59,23 @@ export function fallbackText(text: string): string {
 export const unescaped = (text: string): string =>
   text.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&');
 
-const Block = z.looseObject({ type: z.string() });
+const Block = z.lazy(() => z.looseObject({ type: z.string() }));
 
 export const MessageBody = z.object({ text: z.string().default(''), blocks: z.array(Block).default([]) });
 export type MessageBody = z.infer<typeof MessageBody>;
 
 /** One section of rich text without any style. */
-const PlainRichText = z.object({
-  type: z.literal('rich_text'),
-  elements: z.tuple([
-    z.object({
-      type: z.literal('rich_text_section'),
-      elements: z.array(z.object({ type: z.literal('text'), text: z.string(), style: z.undefined().optional() })),
-    }),
-  ]),
-});
+const PlainRichText = z.lazy(() =>
+  z.object({
+    type: z.literal('rich_text'),
+    elements: z.tuple([
+      z.object({
+        type: z.literal('rich_text_section'),
+        elements: z.array(z.object({ type: z.literal('text'), text: z.string(), style: z.undefined().optional() })),
+      }),
+    ]),
+  }),
+);
 
 /**
  * A message in the form of the tool's input: literal text, or mrkdwn with `markdown`. Slack stores every text as a

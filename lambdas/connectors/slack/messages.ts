@@ -14,30 +14,40 @@ import {
   updatedMessageBody,
 } from './message-text.ts';
 
-const Timestamp = z
-  .string()
-  .regex(/^\d+\.\d+$/, 'the ts of a Slack message')
-  .describe('the ts of the message');
-const Text = z
-  .string()
-  .min(1)
-  .max(TEXT_MAX_CHARACTERS)
-  .refine(fitsIntoMessage, 'too long for one Slack message, which counts line breaks and quotes twice; shorten it')
-  .describe('the text of the message');
+const Timestamp = z.lazy(() =>
+  z
+    .string()
+    .regex(/^\d+\.\d+$/, 'the ts of a Slack message')
+    .describe('the ts of the message'),
+);
+const Text = z.lazy(() =>
+  z
+    .string()
+    .min(1)
+    .max(TEXT_MAX_CHARACTERS)
+    .refine(fitsIntoMessage, 'too long for one Slack message, which counts line breaks and quotes twice; shorten it')
+    .describe('the text of the message'),
+);
 
 /** Part of the target, which evidence shows, so free text is not allowed. */
-const Channel = z
-  .string()
-  .regex(/^#?[\p{L}\p{N}._-]{1,80}$/u, 'a channel: its id, or # and its name')
-  .describe('the channel: its id, or # and its name');
-const PostInput = z.strictObject({
-  channel: Channel,
-  text: Text,
-  markdown: Markdown,
-  threadTs: Timestamp.optional().describe('for a reply: the ts of the first message of the thread'),
-});
+const Channel = z.lazy(() =>
+  z
+    .string()
+    .regex(/^#?[\p{L}\p{N}._-]{1,80}$/u, 'a channel: its id, or # and its name')
+    .describe('the channel: its id, or # and its name'),
+);
+const PostInput = z.lazy(() =>
+  z.strictObject({
+    channel: Channel,
+    text: Text,
+    markdown: Markdown,
+    threadTs: Timestamp.optional().describe('for a reply: the ts of the first message of the thread'),
+  }),
+);
 
-const MessageOutput = z.strictObject({ channel: z.string().describe('the id of the channel'), ts: Timestamp });
+const MessageOutput = z.lazy(() =>
+  z.strictObject({ channel: z.string().describe('the id of the channel'), ts: Timestamp }),
+);
 
 /** Part of the write key: the same text as mrkdwn is a different write. */
 const contentOf = ({ text, markdown }: MessageContent) => ({ text, ...(markdown && { markdown }) });
@@ -78,15 +88,19 @@ const posted = ({ channel, ts }: PostedMessage) => ({
   response: { ts },
 });
 
-const Updated = z.object({ ok: z.literal(true), channel: z.string(), ts: z.string(), message: MessageBody });
+const Updated = z.lazy(() =>
+  z.object({ ok: z.literal(true), channel: z.string(), ts: z.string(), message: MessageBody }),
+);
 
-const UpdateInput = z.strictObject({
-  channel: Channel,
-  ts: Timestamp,
-  text: Text,
-  markdown: Markdown,
-  threadTs: Timestamp.optional().describe('for a reply: the ts of the first message of the thread'),
-});
+const UpdateInput = z.lazy(() =>
+  z.strictObject({
+    channel: Channel,
+    ts: Timestamp,
+    text: Text,
+    markdown: Markdown,
+    threadTs: Timestamp.optional().describe('for a reply: the ts of the first message of the thread'),
+  }),
+);
 type UpdateInput = z.infer<typeof UpdateInput>;
 
 export const updateMessage = operation({

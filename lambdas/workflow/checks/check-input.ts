@@ -127,6 +127,8 @@ function fieldsAt(schema: z.core.$ZodType, path: readonly PropertyKey[]): string
       return [...new Set(def.options.flatMap((option) => fieldsAt(option, path)))];
     case 'pipe':
       return fieldsAt(def.in, path);
+    case 'lazy':
+      return fieldsAt(def.getter(), path);
     default:
       return 'innerType' in def ? fieldsAt(def.innerType as z.core.$ZodType, path) : [];
   }
