@@ -1,3 +1,4 @@
+import { isFields } from '../cloud/request-fields.ts';
 import type { DynamoDb } from '../dynamodb/dynamodb.ts';
 import { assertKeySizes } from '../dynamodb/key-sizes.ts';
 import type { TableStreams } from '../dynamodb/table-stream.ts';
@@ -42,7 +43,7 @@ export function describeCall(
   const operation = /\.(\w+)$/.exec(request.headers['x-amz-target'] ?? '')?.[1];
   const jsonService = services.json[service];
   if (!operation || !(service === 'dynamodb' || jsonService)) return { refusal: unsupportedService(service, request) };
-  const input = parseJson(request.body);
+  const input = parseJson(request.text ?? request.body.toString('utf8'));
   if (!input) {
     const message = 'the request body is not a JSON object';
     return { refusal: errorReply({ service, code: 'SerializationException', message, status: 400 }) };
@@ -77,11 +78,11 @@ function restCall(service: string, request: WireRequest, rest: RestService): Des
   }
 }
 
-function parseJson(body: Buffer): Record<string, unknown> | undefined {
-  if (body.length === 0) return {};
+function parseJson(text: string): Record<string, unknown> | undefined {
+  if (text === '') return {};
   try {
-    const value: unknown = JSON.parse(body.toString('utf8'));
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : undefined;
+    const value: unknown = JSON.parse(text);
+    return isFields(value) ? value : undefined;
   } catch {
     return undefined;
   }

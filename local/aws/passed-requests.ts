@@ -1,28 +1,87 @@
+import { encoded, firstHalf } from '../simulators/exchange.ts';
+import type { Simulators } from '../simulators/simulators.ts';
 import type { WireReply, WireRequest } from './wire.ts';
 
-/** A request that a function thread passes as a message (local/lambda/aws-requests.mjs). */
+/** A request to AWS or to a simulator that a function thread passes as a message (local/lambda/host-requests.mjs). */
 export interface PassedRequest {
-  kind: 'aws';
+  kind: 'aws' | 'simulator';
   id: number;
   method: string;
+  /** With the query. */
   path: string;
-  headers: Record<string, string>;
+  /** Names and values, each with a line break after it. */
+  headers: string;
   body: string | Uint8Array;
+}
+
+export interface PassedRequests {
+  /** Requests to this origin whose path begins with `under`. */
+  addresses: { url: string; under: string; kind: PassedRequest['kind'] }[];
+  serve(request: PassedRequest, answer: Answer): void;
 }
 
 /** How a request is answered: with a reply, or not at all, as if the connection had been closed. */
 export interface Answer {
-  send(reply: WireReply): void;
+  /** `cut`: the connection is closed after this part of the body. */
+  send(reply: WireReply & { cut?: boolean }): void;
   lose(): void;
 }
 
-export function wireRequest({ method, path: target, headers, body }: PassedRequest): WireRequest {
+export interface SimulatorsAt {
+  /** Their paths begin with it. */
+  url: string;
+  answer: Simulators['answer'];
+}
+
+interface Served {
+  awsEndpointUrl: string;
+  serveAws(request: WireRequest, answer: Answer): void;
+  simulators?: SimulatorsAt;
+}
+
+export function passedRequests({ awsEndpointUrl, serveAws, simulators }: Served): PassedRequests {
+  const aws = { url: awsEndpointUrl, under: '/', kind: 'aws' as const };
+  if (!simulators) return { addresses: [aws], serve: (request, answer) => serveAws(wireRequest(request), answer) };
+  const { pathname } = new URL(simulators.url);
+  return {
+    addresses: [aws, { url: simulators.url, under: `${pathname}/`, kind: 'simulator' as const }],
+    serve(request, answer) {
+      if (request.kind === 'aws') serveAws(wireRequest(request), answer);
+      else void serveSimulator(simulators, request, answer);
+    },
+  };
+}
+
+/** With the faults of the simulators: a lost response, or half of one. */
+async function serveSimulator(simulators: SimulatorsAt, passed: PassedRequest, answer: Answer): Promise<void> {
+  const { method, path: url, headers, body } = passed;
+  const text = typeof body === 'string' ? body : Buffer.from(body).toString('utf8');
+  const { response, delivery } = await simulators.answer({ method, url, headers: passedHeaders(headers), text });
+  const reply = encoded(response);
+  if (delivery === 'lost') answer.lose();
+  else if (delivery === 'whole') answer.send(reply);
+  else answer.send({ ...reply, body: firstHalf(reply.body), cut: true });
+}
+
+function wireRequest({ method, path: target, headers, body }: PassedRequest): WireRequest {
   const at = target.indexOf('?');
   return {
     method,
     path: at < 0 ? target : target.slice(0, at),
     query: new URLSearchParams(at < 0 ? '' : target.slice(at + 1)),
-    headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), String(value)])),
-    body: typeof body === 'string' ? Buffer.from(body) : Buffer.from(body.buffer, body.byteOffset, body.byteLength),
+    headers: passedHeaders(headers),
+    ...(typeof body === 'string' && { text: body }),
+    get body() {
+      return typeof body === 'string' ? Buffer.from(body) : Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+    },
   };
+}
+
+function passedHeaders(lines: string): Record<string, string> {
+  const headers: Record<string, string> = {};
+  const parts = lines.split('\n');
+  for (let index = 0; index + 1 < parts.length; index += 2) {
+    headers[(parts[index] ?? '').toLowerCase()] = parts[index + 1] ?? '';
+  }
+  return headers;
 }

@@ -16,6 +16,8 @@ export interface WireRequest {
   /** Lower-case names. */
   headers: Record<string, string>;
   body: Buffer;
+  /** The body, if it arrived as a text. */
+  text?: string;
 }
 
 /** Protects the memory of the host. S3 itself accepts 5 GB in one put. */

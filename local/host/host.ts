@@ -101,6 +101,14 @@ export async function startHost(options: HostOptions): Promise<Host> {
       crash: async (_function, accessKeyId) => (await functionsReady).crash(accessKeyId),
       log: (line) => log('aws', line),
     });
+    const simulators = openSimulators({
+      dataFolder,
+      now: () => clock.now(),
+      hostUrl: () => server.url,
+      slackSigningSecrets: LOCAL_SLACK_SIGNING_SECRETS,
+    });
+    stops.push(() => simulators.close());
+
     const codeFolder = (logicalId: string) => {
       const code = stack.resources.get(logicalId)?.properties.Code as { S3Key: string };
       return assembly.codeFolder(code.S3Key);
@@ -114,6 +122,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
       fault: (logicalId) => faults.forInvocation(logicalId),
       log,
       serveAws: awsEndpoint.serve,
+      simulators: { url: `${server.url}/_sim`, answer: simulators.answer },
       registerCaller: (accessKeyId, caller) => callers.set(accessKeyId, caller),
     });
     functionsAre(functions);
@@ -122,14 +131,6 @@ export async function startHost(options: HostOptions): Promise<Host> {
       () => clock.stop(),
       () => functions.stop(),
     );
-
-    const simulators = openSimulators({
-      dataFolder,
-      now: () => clock.now(),
-      hostUrl: () => server.url,
-      slackSigningSecrets: LOCAL_SLACK_SIGNING_SECRETS,
-    });
-    stops.push(() => simulators.close());
 
     // Last, because this continues the work of an earlier start.
     const work = services.start();

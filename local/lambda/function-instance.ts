@@ -1,7 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { FunctionError } from '../aws/aws.ts';
-import { type Answer, type PassedRequest, wireRequest } from '../aws/passed-requests.ts';
-import type { WireRequest } from '../aws/wire.ts';
+import type { PassedRequest, PassedRequests } from '../aws/passed-requests.ts';
 import type { FunctionDefinition } from './function-definition.ts';
 
 interface InstanceOptions {
@@ -12,7 +11,8 @@ interface InstanceOptions {
   onLine(line: string): void;
   /** Called after each invocation that returned. */
   onCpuTime(ms: number): void;
-  serveAws(request: WireRequest, answer: Answer): void;
+  /** The addresses whose requests the thread passes as messages, and who answers them. */
+  passed: PassedRequests;
   /** Called once, when the thread has ended. */
   onExit(): void;
 }
@@ -50,6 +50,7 @@ export class FunctionInstance {
   #pending: Pending | undefined;
   /** Why the host ended the thread, if it did. */
   #endedBy: FunctionError | undefined;
+  readonly #outbox: object[] = [];
   #partialLine = '';
   #exited = false;
 
@@ -74,6 +75,7 @@ export class FunctionInstance {
         clockOffset: options.clockOffset,
         handlerFile,
         handlerName,
+        passedAddresses: options.passed.addresses,
         functionContext: {
           functionName: name,
           functionVersion: '$LATEST',
@@ -100,7 +102,7 @@ export class FunctionInstance {
       const result = new Promise<string>((resolve, reject) => {
         this.#pending = { resolve, reject };
       });
-      this.#worker.postMessage({ eventJson, requestContext, traceHeader, deadlineMs: Date.now() + timeoutMs });
+      this.#send({ kind: 'invoke', eventJson, requestContext, traceHeader, deadlineMs: Date.now() + timeoutMs });
       return await this.#within(timeoutMs, result);
     } finally {
       this.#pending = undefined;
@@ -139,7 +141,9 @@ export class FunctionInstance {
   }
 
   #listen(): void {
-    this.#worker.on('message', (message: ThreadMessage) => this.#receive(message));
+    this.#worker.on('message', (messages: ThreadMessage[]) => {
+      for (const message of messages) this.#receive(message);
+    });
     this.#worker.on('error', (error: unknown) => {
       this.#exited = true;
       const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
@@ -160,23 +164,27 @@ export class FunctionInstance {
   #receive(message: ThreadMessage): void {
     if (message.kind === 'ready') this.#settleReady.resolve('');
     else if (message.kind === 'log') this.#log(message.text);
-    else if (message.kind === 'aws') this.#serveAws(message);
     else if (message.kind === 'result') {
       this.#options.onCpuTime(message.cpuMs);
       this.#pending?.resolve(message.resultJson);
-    } else this.#receiveError(message.kind, message.error);
+    } else if ('error' in message) this.#receiveError(message.kind, message.error);
+    else this.#answer(message);
   }
 
-  #serveAws(request: PassedRequest): void {
+  #answer(request: PassedRequest): void {
     const { id } = request;
-    this.#options.serveAws(wireRequest(request), {
-      send: ({ status, headers, body }) => {
+    this.#options.passed.serve(request, {
+      send: ({ status, headers, body, cut }) => {
         const sent = typeof body === 'string' ? body : Uint8Array.from(body);
-        const transfer = typeof sent === 'string' ? [] : [sent.buffer];
-        this.#worker.postMessage({ kind: 'aws', id, status, headers, body: sent }, transfer);
+        this.#send({ kind: 'reply', id, status, headers, body: sent, cut });
       },
-      lose: () => this.#worker.postMessage({ kind: 'aws', id, lost: true }),
+      lose: () => this.#send({ kind: 'reply', id, lost: true }),
     });
+  }
+
+  /** What is sent in the same tick is one message, because each message wakes the thread. */
+  #send(message: object): void {
+    if (this.#outbox.push(message) === 1) process.nextTick(() => this.#worker.postMessage(this.#outbox.splice(0)));
   }
 
   #receiveError(kind: 'error' | 'failed', { errorType, message, stack }: ThreadError): void {

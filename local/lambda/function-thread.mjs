@@ -4,17 +4,23 @@ import { enableCompileCache, flushCompileCache } from 'node:module';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parentPort, workerData } from 'node:worker_threads';
-import { passAwsRequests } from './aws-requests.mjs';
+import { passRequests } from './host-requests.mjs';
 
-const { clockOffset, handlerFile, handlerName, functionContext } = workerData;
+const { clockOffset, handlerFile, handlerName, functionContext, passedAddresses } = workerData;
 // Beside the bundles. The first thread compiles a bundle for all others, of every host of this assembly.
 enableCompileCache(join(dirname(dirname(handlerFile)), 'compile-cache'));
 const RealDate = Date;
 
+// What is sent in the same tick is one message, because each message wakes the host.
+const outbox = [];
+const send = (message) => {
+  if (outbox.push(message) === 1) process.nextTick(() => parentPort.postMessage(outbox.splice(0)));
+};
+
 // Log lines use the same port as results, so that a caller with the result also has the log and its metrics.
 for (const stream of [process.stdout, process.stderr]) {
   stream.write = (chunk, encoding, done) => {
-    parentPort.postMessage({ kind: 'log', text: typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString() });
+    send({ kind: 'log', text: typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString() });
     const callback = typeof encoding === 'function' ? encoding : done;
     if (callback) queueMicrotask(callback);
     return true;
@@ -22,14 +28,16 @@ for (const stream of [process.stdout, process.stderr]) {
 }
 
 followHostClock();
-const receiveAwsReply = passAwsRequests(process.env.AWS_ENDPOINT_URL, (message) => parentPort.postMessage(message));
+const receiveReply = passRequests(passedAddresses, send);
 const handler = await loadHandler();
 if (handler) {
-  parentPort.on('message', (message) => {
-    if (message.kind === 'aws') receiveAwsReply(message);
-    else invoke(message);
+  parentPort.on('message', (messages) => {
+    for (const message of messages) {
+      if (message.kind === 'reply') receiveReply(message);
+      else invoke(message);
+    }
   });
-  parentPort.postMessage({ kind: 'ready' });
+  send({ kind: 'ready' });
 }
 
 /** Changes only the current time of Date. Timers and performance.now stay real. */
@@ -50,9 +58,9 @@ async function loadHandler() {
     flushCompileCache();
     if (typeof module[handlerName] === 'function') return module[handlerName];
     const message = `${handlerFile} exports no function ${handlerName}`;
-    parentPort.postMessage({ kind: 'failed', error: { errorType: 'Runtime.HandlerNotFound', message } });
+    send({ kind: 'failed', error: { errorType: 'Runtime.HandlerNotFound', message } });
   } catch (error) {
-    parentPort.postMessage({ kind: 'failed', error: described(error) });
+    send({ kind: 'failed', error: described(error) });
   }
   return undefined;
 }
@@ -72,9 +80,9 @@ async function invoke({ eventJson, requestContext, traceHeader, deadlineMs }) {
     // Lambda returns null for undefined, and fails if the result is not JSON.
     const resultJson = JSON.stringify(result) ?? 'null';
     const { user, system } = process.threadCpuUsage(cpuBefore);
-    parentPort.postMessage({ kind: 'result', resultJson, cpuMs: (user + system) / 1000 });
+    send({ kind: 'result', resultJson, cpuMs: (user + system) / 1000 });
   } catch (error) {
-    parentPort.postMessage({ kind: 'error', error: described(error) });
+    send({ kind: 'error', error: described(error) });
   }
 }
 

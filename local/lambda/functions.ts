@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { FunctionError } from '../aws/aws.ts';
 import type { Caller } from '../aws/aws-endpoint.ts';
 import type { FaultRule } from '../aws/faults.ts';
-import type { Answer } from '../aws/passed-requests.ts';
+import { type Answer, passedRequests, type SimulatorsAt } from '../aws/passed-requests.ts';
 import type { WireRequest } from '../aws/wire.ts';
 import type { LocalCloudWatch } from '../cloud/cloudwatch/cloudwatch.ts';
 import type { HostClock } from '../host/clock.ts';
@@ -22,6 +22,8 @@ interface FunctionsOptions {
   log(functionLogicalId: string, line: string): void;
   /** Serves an AWS request that a thread has passed. */
   serveAws(request: WireRequest, answer: Answer): void;
+  /** The simulators, which then also answer requests that threads pass. */
+  simulators?: SimulatorsAt;
   /** Registers the function of an access key, before its thread runs. */
   registerCaller(accessKeyId: string, caller: Caller): void;
   /** Metrics of invocations and of log lines. */
@@ -235,7 +237,7 @@ class FunctionPool {
       accessKeyId,
       environment: environmentOf(this.definition, { accessKeyId, awsEndpointUrl: this.#options.awsEndpointUrl }),
       clockOffset: this.#options.clock.sharedOffset,
-      serveAws: this.#options.serveAws,
+      passed: passedRequests(this.#options),
       onCpuTime: (ms) => {
         this.#cpuMs += ms;
       },

@@ -34,25 +34,18 @@ export class BadRequest extends Error {
   }
 }
 
-/** Reads the whole request. `mount` is the part of the path before the system's own path. */
-export async function readCall(request: IncomingMessage, mount: string): Promise<SimCall> {
-  const path = (request.url ?? '/').slice(mount.length) || '/';
-  const [pathname = '/', ...query] = path.split('?');
-  const text = await readText(request);
-  return {
-    method: request.method ?? 'GET',
-    path,
-    segments: decodeSegments(pathname),
-    query: new URLSearchParams(query.join('?')),
-    ...parseBody(text, request.headers['content-type'] ?? ''),
-    header: (name) => {
-      const value = request.headers[name.toLowerCase()];
-      return Array.isArray(value) ? value[0] : value;
-    },
-  };
+/** A whole request, which came over a socket or from a function thread. */
+export interface SimRequest {
+  method: string;
+  /** Path and query. */
+  url: string;
+  /** Lower-case names. */
+  headers: Readonly<Record<string, string | string[] | undefined>>;
+  text: string;
 }
 
-async function readText(request: IncomingMessage): Promise<string> {
+export async function readRequest(request: IncomingMessage): Promise<SimRequest> {
+  const { method = 'GET', url = '/', headers } = request;
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of request) {
@@ -60,7 +53,22 @@ async function readText(request: IncomingMessage): Promise<string> {
     if (bytes > MAX_BODY_BYTES) throw new BadRequest(`the body exceeds ${MAX_BODY_BYTES} bytes`, 413);
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks).toString('utf8');
+  return { method, url, headers, text: Buffer.concat(chunks).toString('utf8') };
+}
+
+/** `mount` is the part of the path before the system's own path. */
+export function callOf({ method, url, headers, text }: SimRequest, mount: string): SimCall {
+  const path = url.slice(mount.length) || '/';
+  const [pathname = '/', ...query] = path.split('?');
+  const header = (name: string) => [headers[name.toLowerCase()]].flat()[0];
+  return {
+    method,
+    path,
+    segments: decodeSegments(pathname),
+    query: new URLSearchParams(query.join('?')),
+    ...parseBody(text, header('content-type') ?? ''),
+    header,
+  };
 }
 
 /** Splits before it decodes: the label `area/api` arrives as `area%2Fapi` and is one segment. */
@@ -84,24 +92,39 @@ function parseBody(text: string, contentType: string): { body: unknown; bodyIsMa
   }
 }
 
+/** The response as HTTP sends it. */
+export function encoded({ status, headers, body: content }: SimResponse) {
+  const body = content === undefined ? '' : JSON.stringify(content);
+  return {
+    status,
+    headers: {
+      ...(body !== '' && { 'content-type': 'application/json; charset=utf-8' }),
+      ...(status !== 204 && { 'content-length': String(Buffer.byteLength(body)) }),
+      ...headers,
+    },
+    body,
+  };
+}
+
+/** The first half, or a byte more than nothing: the caller must see a cut response and not a lost one. */
+export const firstHalf = (body: string): Buffer => {
+  const bytes = Buffer.from(body);
+  return bytes.subarray(0, Math.max(1, bytes.length >> 1));
+};
+
 export function sendResponse(response: ServerResponse, answer: SimResponse, delivery: Delivery = 'whole'): void {
   if (delivery === 'lost') {
     response.socket?.destroy();
     return;
   }
-  const body = Buffer.from(answer.body === undefined ? '' : JSON.stringify(answer.body));
-  response.writeHead(answer.status, {
-    ...(body.length > 0 && { 'content-type': 'application/json; charset=utf-8' }),
-    ...(answer.status !== 204 && { 'content-length': String(body.length) }),
-    ...answer.headers,
-  });
+  const { status, headers, body } = encoded(answer);
+  response.writeHead(status, headers);
   if (delivery === 'whole') {
     response.end(body);
     return;
   }
-  // Send the first half before closing the socket, or the caller would see a lost response instead of a cut one.
   response.flushHeaders();
-  response.write(body.subarray(0, Math.max(1, body.length >> 1)), () => response.socket?.destroy());
+  response.write(firstHalf(body), () => response.socket?.destroy());
 }
 
 /** The body as an object, or an empty object. The system then reports the missing field with its own error. */

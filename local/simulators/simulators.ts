@@ -1,7 +1,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { CallRecord } from './calls.ts';
 import { isForbiddenWrite } from './credentials.ts';
-import { BadRequest, type Delivery, readCall, type SimCall, type SimResponse, sendResponse } from './exchange.ts';
+import {
+  BadRequest,
+  callOf,
+  type Delivery,
+  readRequest,
+  type SimCall,
+  type SimRequest,
+  type SimResponse,
+  sendResponse,
+} from './exchange.ts';
 import { type Fault, Faults } from './faults.ts';
 import { openGitHub } from './github/github.ts';
 import { toCards } from './page/cards.ts';
@@ -19,7 +28,14 @@ import { openVault } from './vault.ts';
 export interface Simulators {
   /** Handles every request whose path starts with /_sim: the page, calls, faults and the systems. */
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
+  /** Answers a request that did not come over a socket. */
+  answer(request: SimRequest): Promise<Answered>;
   close(): void;
+}
+
+interface Answered {
+  response: SimResponse;
+  delivery: Delivery;
 }
 
 interface SimulatorOptions {
@@ -43,7 +59,7 @@ const VALID_PATHS = [
   ...PERSON_VERBS.map((verb) => `POST /_sim/slack/${verb}`),
 ];
 
-/** The external systems of the local host. They use real HTTP, store their data in one file, and can have faults. */
+/** The external systems of the local host. They speak HTTP, store their data in one file, and can have faults. */
 export function openSimulators(options: SimulatorOptions): Simulators {
   const store = new SimulatorStore(options.dataFolder);
   const contextOf = (name: SystemName): SystemContext => ({
@@ -69,23 +85,32 @@ export function openSimulators(options: SimulatorOptions): Simulators {
   const ownPaths = ownRoutes(store, { ...world, calls }, faults, callSystem.endDelays);
   const showPage = openPage();
 
-  const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const [, root, first = '', second = ''] = (request.url ?? '').split('?')[0]?.split('/') ?? [];
-    if (`/${root}` !== ROOT) return sendResponse(response, unknownPath(request));
-    if (first === '' && request.method === 'GET') return showPage(response);
+  const answerTo = async (request: SimRequest): Promise<Answered> => {
+    const [, root, first = '', second = ''] = request.url.split('?')[0]?.split('/') ?? [];
+    if (`/${root}` !== ROOT) return whole(unknownPath(request));
     const system = SYSTEM_NAMES.find((name) => name === first);
-    if (system === 'slack' && PERSON_VERBS.includes(second)) return actAsPerson(person, second, request, response);
-    if (system) return callSystem.handle(system, request, response);
-    const answer = ownPaths(await readCall(request, ROOT));
-    sendResponse(response, answer ?? unknownPath(request));
+    if (system === 'slack' && PERSON_VERBS.includes(second)) return whole(await actAsPerson(person, second, request));
+    if (system) return callSystem.answer(system, request);
+    return whole(ownPaths(callOf(request, ROOT)) ?? unknownPath(request));
+  };
+  const answer = async (request: SimRequest): Promise<Answered> => {
+    try {
+      return await answerTo(request);
+    } catch (error) {
+      return whole(errorResponse(error));
+    }
   };
 
   return {
+    answer,
     handle: async (request, response) => {
+      if (request.method === 'GET' && /^\/_sim\/?(\?|$)/.test(request.url ?? '')) return showPage(response);
       try {
-        await handle(request, response);
+        const { response: answered, delivery } = await answer(await readRequest(request));
+        sendResponse(response, answered, delivery);
       } catch (error) {
-        answerError(response, error);
+        // A closed connection needs no response.
+        if (!response.socket?.destroyed && !response.headersSent) sendResponse(response, errorResponse(error));
       }
     },
     close: () => {
@@ -96,17 +121,16 @@ export function openSimulators(options: SimulatorOptions): Simulators {
   };
 }
 
-/** A closed connection needs no response. A bug in a simulator is logged, and the host continues. */
-function answerError(response: ServerResponse, error: unknown): void {
-  if (error instanceof BadRequest) {
-    sendResponse(response, { status: error.status, body: { error: error.message } });
-  } else if (!response.socket?.destroyed && !response.headersSent) {
-    console.error('A simulator failed:', error);
-    sendResponse(response, { status: 500, body: { error: `the simulator failed: ${error}` } });
-  }
+const whole = (response: SimResponse): Answered => ({ response, delivery: 'whole' });
+
+/** A bug in a simulator is logged, and the host continues. */
+function errorResponse(error: unknown): SimResponse {
+  if (error instanceof BadRequest) return { status: error.status, body: { error: error.message } };
+  console.error('A simulator failed:', error);
+  return { status: 500, body: { error: `the simulator failed: ${error}` } };
 }
 
-const unknownPath = (request: IncomingMessage): SimResponse => ({
+const unknownPath = (request: SimRequest): SimResponse => ({
   status: 404,
   body: { error: `there is no ${request.method} ${request.url}`, valid: VALID_PATHS },
 });
@@ -145,16 +169,11 @@ function state(store: SimulatorStore, world: SimulatedSystems, query: URLSearchP
 }
 
 /** Accepts only JSON: a form of another site cannot send JSON without a preflight request, which is refused. */
-async function actAsPerson(
-  person: SlackPerson,
-  verb: string,
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<void> {
-  const call = await readCall(request, `${ROOT}/slack`);
+async function actAsPerson(person: SlackPerson, verb: string, request: SimRequest): Promise<SimResponse> {
+  const call = callOf(request, `${ROOT}/slack`);
   const isJson = call.method === 'POST' && (call.header('content-type') ?? '').startsWith('application/json');
   if (!isJson || call.bodyIsMalformed) throw new BadRequest(`/_sim/slack/${verb} requires a POST with a JSON body`);
-  sendResponse(response, await person.act(verb, call.body));
+  return person.act(verb, call.body);
 }
 
 function answerOf(system: SimulatedSystem, call: SimCall, fault: Fault | undefined): SimResponse {
@@ -185,20 +204,20 @@ function systemCaller(
       waiting.add(wake);
     });
 
-  const handle = async (name: SystemName, request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const call = await readCall(request, `${ROOT}/${name}`);
+  const answer = async (name: SystemName, request: SimRequest): Promise<Answered> => {
+    const call = callOf(request, `${ROOT}/${name}`);
     const callFaults = faults.forCall(name, call);
     if (callFaults.delay) await delay(callFaults.delay.delayMs);
     // A call that still waits when the host stops has no effect.
-    if (closed) return void response.socket?.destroy();
+    if (closed) return { response: { status: 503 }, delivery: 'lost' };
     const { fault } = callFaults;
     const delivery = deliveryOf(fault);
-    const answer = store.transaction(() => {
+    const response = store.transaction(() => {
       const given = answerOf(systems[name], call, fault);
       calls.add(name, call, now(), given.status, delivery);
       return fault?.kind === 'other_body' ? { status: 200, body: fault.body } : given;
     });
-    sendResponse(response, answer, delivery);
+    return { response, delivery };
   };
 
   const endDelays = (): void => {
@@ -206,7 +225,7 @@ function systemCaller(
   };
 
   return {
-    handle,
+    answer,
     endDelays,
     close: () => {
       closed = true;

@@ -6,6 +6,7 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import type { Services } from '../../../local/aws/aws-calls.ts';
 import { type Caller, HOST_CREDENTIALS, startAwsEndpoint } from '../../../local/aws/aws-endpoint.ts';
 import { Faults } from '../../../local/aws/faults.ts';
+import type { SimulatorsAt } from '../../../local/aws/passed-requests.ts';
 import { RequestCounts } from '../../../local/aws/request-counts.ts';
 import { startDynamoDb } from '../../../local/dynamodb/dynamodb.ts';
 import { createTables } from '../../../local/dynamodb/tables.ts';
@@ -40,6 +41,7 @@ export interface SmallHostOptions {
   template: CloudFormationTemplate;
   handlers?: Record<string, string>;
   services?: Partial<Services>;
+  simulators?: SimulatorsAt;
   concurrency?: number;
   withDynamoDb?: boolean;
 }
@@ -67,6 +69,7 @@ export async function startSmallHost(options: SmallHostOptions) {
     codeFolder: writeHandlers(folder.path, { ...emptyHandlers(options.template), ...options.handlers }),
     log: (functionLogicalId, line) => lines.push(`${functionLogicalId}: ${line}`),
     serveAws: (request, answer) => gateway.serve(request, answer),
+    ...(options.simulators && { simulators: options.simulators }),
     registerCaller: (accessKeyId, caller) => callers.set(accessKeyId, caller),
     concurrencyOf: () => options.concurrency ?? 2,
   });
