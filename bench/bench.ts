@@ -312,6 +312,7 @@ async function main() {
       decisionToStepP99Ms: percentile(decisions, 99),
       policyColdMs: round(policy.coldMs),
       policyWarmMs: round(policy.warmMs),
+      policyKnownMs: round(policy.knownMs),
       cliStart: cli,
       coldStarts: imports,
       ...shown,

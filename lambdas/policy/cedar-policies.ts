@@ -1,5 +1,6 @@
 import { hashOf } from '../run/canonical-json.ts';
 import { stricter } from './approval-requirement.ts';
+import { CedarAnswers } from './cedar-answers.ts';
 import { cedarQuestion } from './cedar-request.ts';
 import type { CedarRuntime } from './cedar-runtime.ts';
 import { APPROVAL_ACTION, type CedarPolicy, problemAt, readCedarTexts } from './cedar-texts.ts';
@@ -74,6 +75,11 @@ export class CedarPolicies implements PolicyEngine<'cedar'> {
 /** The attribute `context.before`. In a comment it costs an unnecessary read of the target. */
 const BEFORE = /\bbefore\b/;
 
+interface Answer {
+  permitted: boolean;
+  by: readonly CedarPolicy[];
+}
+
 class CedarSet implements PreparedPolicies {
   readonly hash: string;
   readonly warnings: readonly string[];
@@ -84,6 +90,7 @@ class CedarSet implements PreparedPolicies {
   readonly #runtime: CedarRuntime;
   readonly #texts: Record<string, string>;
   readonly #byId: ReadonlyMap<string, CedarPolicy>;
+  readonly #answers: CedarAnswers<Answer>;
 
   constructor(
     runtime: CedarRuntime,
@@ -98,6 +105,8 @@ class CedarSet implements PreparedPolicies {
     this.#runtime = runtime;
     this.#texts = textsById(set.policies);
     this.#byId = new Map(set.policies.map((policy) => [policy.id, policy]));
+    const isKnown = set.policies.every(({ reads }) => reads !== undefined);
+    this.#answers = new CedarAnswers(isKnown ? new Set(set.policies.flatMap(({ reads = [] }) => reads)) : undefined);
   }
 
   /** Two questions: is it permitted without approval? If not, is it permitted with approval? */
@@ -118,8 +127,12 @@ class CedarSet implements PreparedPolicies {
     };
   }
 
-  #ask(request: PolicyRequest, asked: string): { permitted: boolean; by: CedarPolicy[] } {
+  #ask(request: PolicyRequest, asked: string): Answer {
     const question = cedarQuestion(request, asked);
+    return this.#answers.answer(question, () => this.#askEngine(question));
+  }
+
+  #askEngine(question: ReturnType<typeof cedarQuestion>): Answer {
     const answer = this.#runtime.ask({ hash: this.hash, policies: this.#texts }, question);
     if (answer.type === 'failure') throw new Error(answer.errors.map(({ message }) => message).join('; '));
     const { decision, diagnostics } = answer.response;

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { RISKS } from '../connectors/connector.ts';
 import { didYouMean } from '../entry/did-you-mean.ts';
 import { canonicalJson } from '../run/canonical-json.ts';
+import { readAttributes } from './cedar-answers.ts';
 import type { Cedar, CedarRuntime } from './cedar-runtime.ts';
 import { QUORUM_MAX_PEOPLE } from './policy.ts';
 import { InvalidPolicies, type Mention, type PolicyRule } from './policy-engine.ts';
@@ -39,6 +40,8 @@ export interface CedarPolicy extends PolicyRule {
   text: string;
   annotations: Annotations;
   mentions: Mention[];
+  /** The attributes of the context that it reads; undefined if it uses the context in another way. */
+  reads: string[] | undefined;
   place: { file: string; fileText: string; offsetBytes: number };
 }
 
@@ -101,7 +104,8 @@ function readPolicy(
     place: `${place.file}:${lineOf(place, 0)}`,
   }));
   const { effect } = answer.json;
-  return { id, text, effect, content: canonicalJson(answer.json), annotations: parsed.data, mentions, place };
+  const reads = readAttributes(answer.json);
+  return { id, text, effect, content: canonicalJson(answer.json), annotations: parsed.data, mentions, reads, place };
 }
 
 const ANNOTATIONS = Object.keys(Annotations.shape);

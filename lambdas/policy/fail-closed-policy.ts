@@ -12,7 +12,7 @@ import {
 } from './policy.ts';
 import { type PolicyEngines, type PreparedPolicies, prepare } from './policy-engine.ts';
 
-/** A decision takes 0.5 ms, with a cold engine a few hundred, and seconds on a busy machine. */
+/** A decision takes at most 0.5 ms, with a cold engine a few hundred, and seconds on a busy machine. */
 export const POLICY_TIMEOUT_MS = 10_000;
 /** A changed policy takes effect within this time, and immediately for an approved write. */
 const CHANGES_SEEN_WITHIN_MS = 60_000;
