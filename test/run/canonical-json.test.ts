@@ -1,3 +1,4 @@
+import canonicalize from 'canonicalize';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { canonicalJson, hashOf, sha256Hex } from '../../lambdas/run/canonical-json.ts';
@@ -59,6 +60,78 @@ describe('canonical JSON', () => {
     expect(() => canonicalJson(value)).toThrow();
   });
 
+  it('gives the text of the package `canonicalize`, or fails as it does, also for what is not plain JSON', () => {
+    const ofPackage = (value: unknown): unknown => {
+      try {
+        return canonicalize(value) ?? 'none';
+      } catch {
+        return 'none';
+      }
+    };
+    const own = (value: unknown): unknown => {
+      try {
+        return canonicalJson(value);
+      } catch {
+        return 'none';
+      }
+    };
+    const keys = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.constantFrom(
+        '1',
+        '10',
+        '9',
+        '01',
+        '__proto__',
+        'toJSON',
+        'constructor',
+        '\ud800',
+        '\\ud800',
+        'é',
+        'Z',
+        'a',
+        'aa',
+      ),
+    );
+    const leaves = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.double(),
+      fc.integer(),
+      fc.constantFrom<unknown>(null, true, undefined, '\ud800', '\\ud800', '\udfff', 1n, Symbol('x'), () => 1),
+      fc
+        .constantFrom<() => unknown>(
+          () => new Date(0),
+          () => new Date(Number.NaN),
+          () => new Map([[1, 2]]),
+          () => Object('boxed'),
+          () => Object(7),
+          () => ({ toJSON: () => ({ b: 1, a: 2 }) }),
+          () => ({ toJSON: () => undefined }),
+          () => Object.assign(Object.create(null), { b: 1, a: 2 }),
+          () => new Uint8Array([1, 2]),
+          // biome-ignore lint/suspicious/noSparseArray: it is tested
+          () => [, 1],
+          () => selfContaining(),
+          () => nested(300),
+        )
+        .map((make) => make()),
+    );
+    const values = fc.letrec((tie) => ({
+      value: fc.oneof(
+        { maxDepth: 4 },
+        leaves,
+        fc.array(tie('value')),
+        fc.array(fc.tuple(keys, tie('value'))).map((entries) => withOwn(entries as [string, unknown][])),
+      ),
+    })).value;
+    fc.assert(
+      fc.property(values, (value) => {
+        expect(own(value)).toBe(ofPackage(value));
+      }),
+      { seed: SEED, numRuns: 3_000 },
+    );
+  });
+
   it('gives the same text for the same value, in any order of keys', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
@@ -75,6 +148,23 @@ it('hashes the canonical text with SHA-256', () => {
   expect(sha256Hex('abc')).toBe('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
   expect(hashOf({ b: 1, a: 2 })).toBe(sha256Hex('{"a":2,"b":1}'));
 });
+
+/** With `__proto__` as a key like any other. */
+function withOwn(entries: readonly [string, unknown][]): object {
+  const object = {};
+  for (const [key, value] of entries) {
+    Object.defineProperty(object, key, { value, enumerable: true, configurable: true, writable: true });
+  }
+  return object;
+}
+
+function selfContaining(): object {
+  const object: Record<string, unknown> = { a: 1 };
+  object.self = [object];
+  return object;
+}
+
+const nested = (depth: number): unknown => (depth === 0 ? 'x' : { b: [nested(depth - 1)], a: 1 });
 
 function reversed(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(reversed);

@@ -21,19 +21,19 @@ export interface BundleClaim extends Claim {
   predicate: Omit<z.infer<typeof Predicate>, 'keyId'>;
 }
 
-/** The signed facts of a document: its hash, the head of its chain, the hash of its index, and the rules that were broken. */
-export function bundleClaim(document: Buffer, rulesBroken: readonly number[] = []): BundleClaim {
-  const { run, head, index } = JSON.parse(document.toString()) as EvidenceDocument;
+/** The signed facts of a document: its hash, the head of its chain, and the hash of its index. */
+export function bundleClaim(document: Buffer, read: EvidenceDocument = JSON.parse(document.toString())): BundleClaim {
+  const { run, head, index } = read;
   return {
     subject: `${run.tenant}/${run.runId}`,
     sha256: sha256Hex(document),
     predicateType: PREDICATE_TYPE,
-    predicate: {
-      ...{ head: head.hash, count: head.count, status: run.status, index: hashOf(index) },
-      ...(rulesBroken.length > 0 && { rulesBroken: [...rulesBroken] }),
-    },
+    predicate: { head: head.hash, count: head.count, status: run.status, index: hashOf(index) },
   };
 }
+
+export const withBrokenRules = (claim: BundleClaim, rulesBroken: readonly number[]): BundleClaim =>
+  rulesBroken.length === 0 ? claim : { ...claim, predicate: { ...claim.predicate, rulesBroken: [...rulesBroken] } };
 
 /** The same facts, read from an envelope. */
 export type Signed = z.infer<typeof Predicate> & {

@@ -1,7 +1,6 @@
 import { tryParseJsonFile } from '../../entry/parse-json.ts';
 import type { Log } from '../../entry/ports.ts';
 import type { TextArchive } from '../../pipeline/text-archive.ts';
-import { hashOf } from '../../run/canonical-json.ts';
 import { CountersignError } from '../../run/errors.ts';
 import { isTerminal, type TerminalRun } from '../../run/run.ts';
 import type { RunStore } from '../../run/run-store.ts';
@@ -11,7 +10,7 @@ import { receiptsOf } from '../receipts-of-run.ts';
 import { checkDocument } from '../verify/check-document.ts';
 import { checkRules } from '../verify/rules/check-rules.ts';
 import type { RulesReport } from '../verify/rules/rule.ts';
-import { type BundleClaim, bundleClaim } from './bundle-claim.ts';
+import { type BundleClaim, bundleClaim, withBrokenRules } from './bundle-claim.ts';
 import { BundleDraft } from './bundle-draft.ts';
 import type { EvidenceDocument } from './document.ts';
 
@@ -76,26 +75,21 @@ export async function draftBundle(
   return { request, run, document, claim, head: draft.head, exported, trace };
 }
 
-/** Only a document that agrees with itself is signed. */
+/** Only a document that agrees with itself is signed: the bytes are read again, as a verifier reads them, and once for all checks. */
 function checkedClaim(run: TerminalRun, document: Buffer): BundleClaim {
-  const problem = problemOf(document, bundleClaim(document));
-  if (problem !== undefined) {
+  const read = tryParseJsonFile(document);
+  const claim = bundleClaim(document, read as EvidenceDocument);
+  const { subject, sha256, predicate } = claim;
+  const found = checkDocument(document, read, { ...predicate, subject, sha256, keyId: '' });
+  if (found) {
     throw new CountersignError(
       'CHAIN_BROKEN',
-      `the rows of run ${run.runId} contradict each other: ${problem}. Find out who changed them`,
+      `the rows of run ${run.runId} contradict each other: ${found.entry} ${found.problem}. Find out who changed them`,
     );
   }
-  const { broken } = checkRules(JSON.parse(document.toString()));
+  const { broken } = checkRules(read as EvidenceDocument);
   assertRules(run, broken);
-  return bundleClaim(document, [...new Set(broken.map(({ rule }) => rule))]);
-}
-
-/** Checks a document against the claim to sign. The index is compared with the entries only. */
-function problemOf(document: Buffer, { subject, sha256, predicate }: BundleClaim): string | undefined {
-  const parsed = tryParseJsonFile(document);
-  const { index = null } = Object(parsed) as { index?: unknown };
-  const found = checkDocument(document, parsed, { ...predicate, index: hashOf(index), subject, sha256, keyId: '' });
-  return found && `${found.entry} ${found.problem}`;
+  return withBrokenRules(claim, [...new Set(broken.map(({ rule }) => rule))]);
 }
 
 /** A run that broke a rule is signed only as such, and only after an owner has accepted that it broke these rules. */

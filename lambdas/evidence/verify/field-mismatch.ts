@@ -21,7 +21,7 @@ export function fieldMismatch(shown: unknown, recorded: unknown, path = ''): str
       undefined,
     );
   }
-  if (textOf(shown) === textOf(recorded)) return undefined;
+  if (shown === recorded || textOf(shown) === textOf(recorded)) return undefined;
   return `says ${path}: ${shortened(shown)}; its commits say ${shortened(recorded)}`;
 }
 
