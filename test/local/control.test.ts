@@ -3,6 +3,7 @@ import { localSecret } from '../../bin/commands/local-stage.ts';
 import { signedHeaders } from '../../bin/commands/webhook/sign-delivery.ts';
 import { trustedKeys } from '../../lambdas/evidence/verify/trusted-keys.ts';
 import { verifyBundle } from '../../lambdas/evidence/verify/verify-bundle.ts';
+import { DUE_TIME_STEP_MS } from '../../lambdas/run/run-store.ts';
 import { publish } from './definitions.ts';
 import { eventually } from './eventually.ts';
 import { ACME_KEY, type Answer, type ListedRun } from './host-client.ts';
@@ -86,7 +87,7 @@ describe('a signal', () => {
   it('that does not arrive ends the run as timed out, and nothing is written', async () => {
     const { runId, number } = await start('closed');
     await waitFor(runId, 'waiting_external');
-    await host.advance(3_601_000);
+    await host.advance(3_600_000 + DUE_TIME_STEP_MS);
     const run = await host.waitForRun(runId);
     expect(run).toMatchObject({ status: 'timed_out', error: { code: 'WAIT_TIMED_OUT' } });
     expect(labelWrites(await host.calls(), number)).toBe(0);

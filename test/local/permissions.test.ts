@@ -331,6 +331,8 @@ async function commandsOfAgents(): Promise<void> {
   await stoppedCommands(agent);
   for (const each of [watcher, socket]) each.close();
   await removedWatcher(runId);
+  // A minute has passed: an agent that was silent so long, and is not new, would get nothing for another minute.
+  await agent.registerAgain();
   await host.fault({ function: 'AgentApiWork', service: 's3', operation: 'PutObject', times: 'always', kind: 'error' });
   const later = await startCommand(host);
   const second = await agent.take();

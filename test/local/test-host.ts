@@ -114,11 +114,14 @@ export class TestHost extends HostClient {
     wanted: (run: ShownRun) => boolean,
     options: { withinMs?: number } = {},
   ): Promise<ShownRun[]> {
+    const asWanted = new Map<string, ShownRun>();
     for (let round = 0; ; round += 1) {
       await this.idle(options);
-      const runs = await inParallel(runIds, ASKED_AT_ONCE, (runId) => this.waitForRun(runId, () => true));
+      const asked = runIds.filter((runId) => !asWanted.has(runId));
+      const runs = await inParallel(asked, ASKED_AT_ONCE, (runId) => this.waitForRun(runId, () => true));
       const open = runs.filter((run) => !wanted(run));
-      if (open.length === 0) return runs;
+      for (const run of runs) if (!open.includes(run)) asWanted.set(run.runId, run);
+      if (open.length === 0) return runIds.flatMap((runId) => asWanted.get(runId) ?? []);
       if (round === ROUNDS_MAX) throw new Error(`still not there: ${JSON.stringify(open, null, 1)}`);
       await this.advance(PAST_ANY_LEASE_MS);
       await this.sweep();
