@@ -5,7 +5,7 @@ import type { HttpEvent } from '../lambdas/entry/http.ts';
 import { systemClock, systemPause } from '../lambdas/entry/system.ts';
 import { hashOf } from '../lambdas/run/canonical-json.ts';
 import { type Commit, sealCommit } from '../lambdas/run/commit.ts';
-import { commitItem, type Item, itemBytes, runItem, triggerItems } from '../lambdas/run/dynamo/dynamo-items.ts';
+import { commitRow, type Item, itemBytes, runItem, triggerItems } from '../lambdas/run/dynamo/dynamo-items.ts';
 import { DynamoRunStore } from '../lambdas/run/dynamo/dynamo-run-store.ts';
 import type { ErrorCode } from '../lambdas/run/errors.ts';
 import type { CommitEvent } from '../lambdas/run/events/events.ts';
@@ -120,9 +120,9 @@ function rowsOf(index: number): Item[] {
   return [
     runItem({ ...run, seq: last.seq, headHash: last.hash }),
     ...triggerItems([{ run }], trigger),
-    commitItem(started, first),
-    commitItem(started, second),
-    ...(run.status === 'succeeded' ? [] : [commitItem(run, last)]),
+    commitRow(started, first, first),
+    commitRow(started, second, second),
+    ...(run.status === 'succeeded' ? [] : [commitRow(run, last, last)]),
   ];
 }
 

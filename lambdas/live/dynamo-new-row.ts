@@ -1,7 +1,7 @@
 import type { StoredChunk } from '../agents/output.ts';
-import type { Commit } from '../run/commit.ts';
 import { docOf, type Item, keyOf } from '../run/dynamo/dynamo-items.ts';
 import { COMMIT_PREFIX, type Key, PERSON_PREFIX } from '../run/dynamo/dynamo-keys.ts';
+import { commitOf } from '../run/dynamo/dynamo-stored-run.ts';
 import type { NewRow, RemovedPerson } from './fan-out.ts';
 
 /** Reads a row as a stream has it: bytes are in base64. Undefined for other rows in the same partitions. */
@@ -10,7 +10,7 @@ export function newRowOf(image: Item, sequenceNumber: string): NewRow | undefine
   const item: Item = typeof bytes === 'string' ? { ...image, doc: { B: Buffer.from(bytes, 'base64') } } : image;
   const key = keyOf(item);
   const place = { ...tenantAndRunOf(key.pk), sequenceNumber };
-  if (key.sk.startsWith(COMMIT_PREFIX)) return { ...place, kind: 'commit', commit: docOf<Commit>(item) };
+  if (key.sk.startsWith(COMMIT_PREFIX)) return { ...place, kind: 'commit', commit: commitOf(item) };
   const { isChunk, ...command } = commandOfOutput(key);
   return isChunk ? { ...place, kind: 'output', ...command, chunk: docOf<StoredChunk>(item) } : undefined;
 }

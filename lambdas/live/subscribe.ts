@@ -20,6 +20,7 @@ const SUBSCRIBES_PER_MINUTE_MAX = 60;
 const MINUTE_MS = 60_000;
 /** Two messages of one client at the same moment. */
 const ATTEMPTS_MAX = 4;
+const COMMITS_READ_MAX = 100;
 
 type Refusal = Extract<ServerMessage, { type: 'error' }>;
 const refusal = (code: Refusal['code'], message: string): Refusal => ({ type: 'error', code, message });
@@ -52,8 +53,19 @@ async function subscribed(
   }
   const missed: LiveEvent[] = [];
   for (const id of known) if (id) missed.push(...(await missedEvents(ports, tenant, id)));
-  const [run] = await ports.runs.someRuns(tenant, [runId]);
-  return [...messagesOf(missed), { type: 'subscribed', run_id: runId, commit: run?.seq ?? 0 }];
+  return [...messagesOf(missed), { type: 'subscribed', run_id: runId, commit: await lastCommit(ports, tenant, runId) }];
+}
+
+/** The row of a run may be some commits old. */
+async function lastCommit({ runs }: SubscribePorts, tenant: string, runId: string): Promise<number> {
+  const [run] = await runs.someRuns(tenant, [runId]);
+  let last = run?.seq ?? 0;
+  for (let more = true; more; ) {
+    const commits = await runs.listCommits(tenant, runId, { after: last, limit: COMMITS_READ_MAX });
+    last = commits.at(-1)?.seq ?? last;
+    more = commits.length === COMMITS_READ_MAX;
+  }
+  return last;
 }
 
 async function add(

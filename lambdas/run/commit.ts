@@ -32,10 +32,14 @@ export function sealCommit(unsealed: Omit<Commit, 'hash'>): Commit {
   return { ...unsealed, hash: commitHash(unsealed) };
 }
 
-/** A step row to write: a new one, or one that still has the lease version that the writer read. */
+/**
+ * A step as the commit leaves it. The writer has read the commit before this one, and with it every lease: a commit in
+ * between, such as another claim, makes this one lost.
+ */
 export interface StepWrite {
   step: Step;
-  expectedLeaseVersion: number | 'new';
+  /** The fencing number of the lease that this commit takes from its holder. Renewals of it are refused from then on. */
+  takenLease?: number;
 }
 
 /**
@@ -67,7 +71,8 @@ export interface CreatedRun {
 
 /** Everything that one commit writes, in one transaction. */
 export interface RunChange {
-  expectedSeq: number;
+  /** The run as the writer has read it. A commit that another writer made since makes this one lost. */
+  runBefore: Run;
   run: Run;
   commit: Commit;
   steps: StepWrite[];

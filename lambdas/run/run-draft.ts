@@ -8,6 +8,7 @@ import {
   type CreatedRun,
   type ReceiptWrite,
   type RunChange,
+  type StepWrite,
   sealCommit,
 } from './commit.ts';
 import { assertOnlyChangedAfterEnd } from './ended-run.ts';
@@ -27,6 +28,7 @@ export class RunDraft {
   readonly #before: { run: Run; steps: Steps };
   readonly #steps: Map<number, Step>;
   readonly #changedSteps = new Set<number>();
+  readonly #givenUp = new Set<number>();
   readonly #events: CommitEvent[] = [];
   readonly #receipts: ReceiptWrite[] = [];
   readonly #approvals: ApprovalWrite[] = [];
@@ -114,6 +116,12 @@ export class RunDraft {
     return this;
   }
 
+  /** The holder of this step's lease makes this commit and ends the lease itself, so nobody will renew it. */
+  giveUpLease(index: number): this {
+    this.#givenUp.add(index);
+    return this;
+  }
+
   /** The receipt with a key after the changes in this draft, or as it was read. */
   receipt(key: string): Receipt | undefined {
     return this.#receipts.find(({ receipt }) => receipt.key === key)?.receipt ?? this.#held.get(key);
@@ -191,17 +199,23 @@ export class RunDraft {
     return this;
   }
 
+  #takenLease(index: number): Pick<StepWrite, 'takenLease'> {
+    const [was, is] = [this.#before.steps.get(index), this.#steps.get(index)];
+    const isHeld = is?.status === 'running' && is.leaseVersion === was?.leaseVersion;
+    return was?.status !== 'running' || isHeld || this.#givenUp.has(index) ? {} : { takenLease: was.leaseVersion };
+  }
+
   seal(): RunChange {
-    const { run, steps } = this.#before;
+    const { run } = this.#before;
     assertOnlyChangedAfterEnd(run, this.#run, { steps: this.#changedSteps.size, approvals: this.#approvals.length });
     const commit = sealCommit({ seq: run.seq + 1, prevHash: run.headHash, at: this.at, events: this.#events });
     return {
-      expectedSeq: run.seq,
+      runBefore: run,
       run: { ...this.#run, seq: commit.seq, headHash: commit.hash, updatedAt: this.at },
       commit,
       steps: [...this.#changedSteps].map((index) => ({
         step: this.#steps.get(index) as Step,
-        expectedLeaseVersion: steps.get(index)?.leaseVersion ?? 'new',
+        ...this.#takenLease(index),
       })),
       receipts: this.#receipts,
       approvals: this.#approvals,

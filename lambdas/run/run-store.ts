@@ -174,7 +174,10 @@ export interface RunReads {
   listRuns(tenant: string, query: RunFilter & { limit: number; after?: string }): Promise<RunPage>;
   /** How many runs match each of these filters, counted up to `max`. A filter has at most one field besides its times. */
   countRuns(tenant: string, filters: readonly RunFilter[], max: number): Promise<RunCount[]>;
-  /** The runs that exist, in any order, without their steps. */
+  /**
+   * The runs that exist, in any order, without their steps. Number, hash and time of the last commit, and the current step, may
+   * be those of an earlier commit, at most as long as a lease lasts; so in lists.
+   */
   someRuns(tenant: string, runIds: readonly string[]): Promise<Run[]>;
   /** The ids that start with these characters, in order, at most `limit`. */
   runIdsStartingWith(tenant: string, prefix: string, limit: number): Promise<string[]>;
@@ -220,7 +223,10 @@ export interface RunStore extends RunReads {
   ingest(ingest: Ingest): Promise<IngestResult>;
   commit(change: RunChange): Promise<CommitResult>;
 
-  /** Extends a lease. False if the step has another lease version or is not running. */
+  /**
+   * Extends a lease. False if the step has another lease version or is not running. A holder that has ended its lease with
+   * its own commit does not renew it any more.
+   */
   renewLease(tenant: string, runId: string, step: RunningStep, expiresAt: string): Promise<boolean>;
 
   /**

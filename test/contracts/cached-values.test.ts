@@ -27,7 +27,7 @@ it.each([
   const begun = accepted({ trigger: { fields: { title: 'x', value } } });
   expect(await store.ingest(begun.ingest)).toEqual({ outcome: 'created' });
   const step = { ...facts, status: 'succeeded', output: value, completedAt: 'x' } as const;
-  expect(await store.commit(new ChangeDraft(begun.run, begun.run.createdAt).writeStep(step, 'new').seal())).toEqual({
+  expect(await store.commit(new ChangeDraft(begun.run, begun.run.createdAt).writeStep(step).seal())).toEqual({
     outcome: 'committed',
   });
   expect((await store.load('acme', begun.run.runId))?.steps[0]).toMatchObject({ output: value });

@@ -9,8 +9,7 @@ import { type By, RunDraft } from '../../lambdas/run/run-draft.ts';
 import type { Step } from '../../lambdas/run/step.ts';
 
 /**
- * A change with the expectations that a test sets, including the fencing number of a stale writer: the draft that
- * workers use only knows what it has read.
+ * A change with the expectations that a test sets: the draft that workers use only knows what it has read.
  */
 export class ChangeDraft {
   readonly #draft: RunDraft;
@@ -39,8 +38,9 @@ export class ChangeDraft {
     return this;
   }
 
-  writeStep(step: Step, expectedLeaseVersion: StepWrite['expectedLeaseVersion']): this {
-    this.#steps.push({ step, expectedLeaseVersion });
+  /** `takenLease`: the lease that the step had, if this change takes it from its holder. */
+  writeStep(step: Step, takenLease?: number): this {
+    this.#steps.push({ step, ...(takenLease !== undefined && { takenLease }) });
     return this;
   }
 

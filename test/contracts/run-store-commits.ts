@@ -16,8 +16,10 @@ export function describeCommits(bench: RunStoreBench): void {
       const created = accepted({ tenant: run.tenant, runId: newRunId() });
       const { run: rollback, commit, trigger } = created;
       const creates = { run: rollback, commit, trigger };
-      const made = { ...change(run).seal(), creates };
-      expect(await bench.store.commit({ ...made, expectedSeq: 7 })).toEqual({ outcome: 'lost' });
+      const rival = change(run, later(AT, 1)).seal();
+      expect(await bench.store.commit(rival)).toEqual({ outcome: 'committed' });
+      expect(await bench.store.commit({ ...change(run).seal(), creates })).toEqual({ outcome: 'lost' });
+      const made = { ...change(rival.run, later(AT, 2)).seal(), creates };
       expect(await bench.store.load(run.tenant, rollback.runId)).toBeUndefined();
       expect(await bench.store.commit(made)).toEqual({ outcome: 'committed' });
       expect(await bench.store.load(run.tenant, rollback.runId)).toEqual({ run: rollback, trigger, steps: [] });
@@ -141,7 +143,7 @@ export function describeCommits(bench: RunStoreBench): void {
     it('loses to an earlier change of the run, and then writes nothing', async () => {
       const run = await begin();
       await bench.store.commit(change(run, later(AT, 1)).seal());
-      const stale = change(run, later(AT, 2)).writeStep(held(0), 'new').seal();
+      const stale = change(run, later(AT, 2)).writeStep(held(0)).seal();
       expect(await bench.store.commit(stale)).toEqual({ outcome: 'lost' });
       expect((await loaded(run)).steps).toEqual([]);
     });
@@ -155,7 +157,7 @@ export function describeCommits(bench: RunStoreBench): void {
 
     it('counts as committed if it is repeated after a lost response', async () => {
       const run = await begin();
-      const made = change(run).writeStep(held(0), 'new').seal();
+      const made = change(run).writeStep(held(0)).seal();
       await bench.store.commit(made);
       expect(await bench.store.commit(made)).toEqual({ outcome: 'committed' });
       expect((await loaded(run)).run.seq).toBe(2);
@@ -171,23 +173,25 @@ export function describeCommits(bench: RunStoreBench): void {
       expect((await loaded(run)).run).toEqual(next.run);
     });
 
-    it('is lost when a step is held under another fencing number', async () => {
+    it('is lost when a step is held under another fencing number than its writer has read', async () => {
       const run = await begin();
-      const first = change(run).writeStep(held(0, 3), 'new').seal();
+      const first = change(run).writeStep(held(0, 2)).seal();
       await bench.store.commit(first);
-      const staleWorker = change(first.run).writeStep(held(0, 4), 2).seal();
+      const claimed = change(first.run).writeStep(held(0, 3), 2).seal();
+      await bench.store.commit(claimed);
+      const staleWorker = change(first.run, later(AT, 1)).writeStep(held(0, 4), 2).seal();
       expect(await bench.store.commit(staleWorker)).toEqual({ outcome: 'lost' });
-      expect((await loaded(run)).run.seq).toBe(2);
-      const holder = change(first.run).writeStep(held(0, 4), 3).seal();
+      expect((await loaded(run)).run.seq).toBe(3);
+      const holder = change(claimed.run).writeStep(held(0, 4), 3).seal();
       expect(await bench.store.commit(holder)).toEqual({ outcome: 'committed' });
       expect((await loaded(run)).steps).toEqual([held(0, 4)]);
     });
 
     it('is lost when a step that it creates already exists', async () => {
       const run = await begin();
-      const first = change(run).writeStep(held(0), 'new').seal();
-      await bench.store.commit(first);
-      expect(await bench.store.commit(change(first.run).writeStep(held(0), 'new').seal())).toEqual({ outcome: 'lost' });
+      await bench.store.commit(change(run).writeStep(held(0)).seal());
+      const second = change(run, later(AT, 1)).writeStep(held(0)).seal();
+      expect(await bench.store.commit(second)).toEqual({ outcome: 'lost' });
     });
 
     it('returns steps in order, and copies what it stores', async () => {
@@ -195,7 +199,7 @@ export function describeCommits(bench: RunStoreBench): void {
       const draft = change(run);
       const output = { list: ['kept'] };
       const done = { ...held(2), status: 'succeeded', output, completedAt: AT } as const;
-      for (const step of [done, held(0), held(11), held(1)]) draft.writeStep(step, 'new');
+      for (const step of [done, held(0), held(11), held(1)]) draft.writeStep(step);
       await bench.store.commit(draft.seal());
       output.list.push('changed by the caller');
       const { steps } = await loaded(run);

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { later } from '../../lambdas/run/lease.ts';
 import type { IntentReceipt, Receipt } from '../../lambdas/run/receipt.ts';
 import type { Run } from '../../lambdas/run/run.ts';
+import type { Step } from '../../lambdas/run/step.ts';
 import { STORY_BEGINS_AT as AT } from '../fakes/fake-clock.ts';
 import { failed, held, intent, MINUTE_MS, type RunStoreBench, succeeded } from './run-store-bench.ts';
 
@@ -103,7 +104,7 @@ export function describeReceiptsAndLeases(bench: RunStoreBench): void {
       /** A change of the receipt by another run, in a commit with other changes. */
       const rest = (run: Run, found: Receipt) =>
         change(run)
-          .writeStep(held(0), 'new')
+          .writeStep(held(0))
           .writeReceipt({ ...found, reusedBy: run.runId } as Receipt, { asRead: found })
           .seal();
       const read = async (tenant: string) => {
@@ -184,7 +185,7 @@ export function describeReceiptsAndLeases(bench: RunStoreBench): void {
     const until = later(AT, 10 * MINUTE_MS);
     async function holding(): Promise<Run> {
       const run = await begin();
-      const made = change(run).writeStep(held(0, 2), 'new').seal();
+      const made = change(run).writeStep(held(0, 2)).seal();
       expect(await bench.store.commit(made)).toEqual({ outcome: 'committed' });
       return made.run;
     }
@@ -210,6 +211,64 @@ export function describeReceiptsAndLeases(bench: RunStoreBench): void {
       await bench.store.commit(change(run).writeStep(done, 2).seal());
       expect(await bench.store.renewLease(run.tenant, run.runId, held(0, 2), until)).toBe(false);
       expect((await loaded(run)).steps).toMatchObject([{ status: 'succeeded' }]);
+    });
+
+    /** Another worker claims the step, or somebody ends it: both take the lease from its holder. */
+    const takenBy: [string, Step][] = [
+      ['another worker', held(0, 3)],
+      ['a person', { ...held(0, 2), status: 'canceled', completedAt: AT }],
+    ];
+
+    it.each(takenBy)('are not extended after %s took them, also if they were before', async (_who, step) => {
+      for (const renewals of [0, 1, 2]) {
+        const run = await holding();
+        const renew = () => bench.store.renewLease(run.tenant, run.runId, held(0, 2), until);
+        for (let each = 0; each < renewals; each += 1) expect(await renew()).toBe(true);
+        expect(await bench.store.commit(change(run).writeStep(step, 2).seal())).toEqual({ outcome: 'committed' });
+        expect(await renew()).toBe(false);
+        expect((await loaded(run)).steps).toEqual([step]);
+      }
+    });
+
+    it('have one winner if they are extended and taken at the same time', async () => {
+      const run = await holding();
+      const [renewed, taken] = await Promise.all([
+        bench.store.renewLease(run.tenant, run.runId, held(0, 2), until),
+        bench.store.commit(change(run).writeStep(held(0, 3), 2).seal()),
+      ]);
+      expect([renewed, taken.outcome]).toEqual([expect.any(Boolean), 'committed']);
+      expect(await bench.store.renewLease(run.tenant, run.runId, held(0, 2), until)).toBe(false);
+      expect((await loaded(run)).steps).toEqual([held(0, 3)]);
+    });
+
+    it('of the next worker are extended, also after earlier ones', async () => {
+      const run = await holding();
+      const renew = (leaseVersion: number) =>
+        bench.store.renewLease(run.tenant, run.runId, held(0, leaseVersion), until);
+      await renew(2);
+      const next = change(run).writeStep(held(0, 3), 2).seal();
+      await bench.store.commit(next);
+      expect([await renew(3), await renew(3), await renew(2)]).toEqual([true, true, false]);
+      expect((await loaded(run)).steps).toMatchObject([{ leaseVersion: 3, lease: { expiresAt: until } }]);
+      const again = change(next.run).writeStep(held(0, 4), 3).seal();
+      await bench.store.commit(again);
+      expect((await loaded(run)).steps).toEqual([held(0, 4)]);
+    });
+
+    it('of a step that many commits came after are extended, and the step is found alone', async () => {
+      let run = await holding();
+      for (let count = 1; count <= 30; count += 1) {
+        const next = change(run, later(AT, count))
+          .writeStep(held(1, count), count - 1)
+          .seal();
+        expect(await bench.store.commit(next)).toEqual({ outcome: 'committed' });
+        run = next.run;
+      }
+      expect(await bench.store.runAndStep(run.tenant, run.runId, 0)).toEqual({ run, step: held(0, 2) });
+      expect(await bench.store.renewLease(run.tenant, run.runId, held(0, 2), until)).toBe(true);
+      const renewed = { ...held(0, 2), lease: { owner: 'lease_1', expiresAt: until } };
+      expect(await bench.store.runAndStep(run.tenant, run.runId, 0)).toEqual({ run, step: renewed });
+      expect(await bench.store.runAndStep(run.tenant, run.runId, 7)).toEqual({ run });
     });
 
     it('of a step that was never started are not extended', async () => {

@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { Approval } from '../../lambdas/run/approval.ts';
+import { later } from '../../lambdas/run/lease.ts';
 import type { Receipt } from '../../lambdas/run/receipt.ts';
 import type { Run } from '../../lambdas/run/run.ts';
 import type { RunningStep } from '../../lambdas/run/step.ts';
+import { STORY_BEGINS_AT as AT } from '../fakes/fake-clock.ts';
 import { hebrewNoise, noise } from '../fakes/noise.ts';
 import { accepted } from '../fakes/story.ts';
 import { wholeRun } from '../fakes/whole-run.ts';
@@ -34,11 +36,7 @@ export function describeSizes(bench: RunStoreBench): void {
     it('40 fields of 3,000 Hebrew letters, now and then, are stored completely in step, approval and receipt', async () => {
       const run = await begin();
       const written = { ...succeeded(intent(run)), before, output: after } as Receipt;
-      const made = change(run)
-        .writeStep(step, 'new')
-        .writeApproval(gated(run), 'new')
-        .writeReceipt(written, 'free')
-        .seal();
+      const made = change(run).writeStep(step).writeApproval(gated(run), 'new').writeReceipt(written, 'free').seal();
       expect(await bench.store.commit(made)).toEqual({ outcome: 'committed' });
       expect(await wholeRun(bench.store, run.tenant, run.runId)).toMatchObject({
         steps: [step],
@@ -49,17 +47,11 @@ export function describeSizes(bench: RunStoreBench): void {
 
     it('a large row is written on the same conditions as a small one', async () => {
       const run = await begin();
-      const made = change(run).writeStep(step, 'new').writeApproval(gated(run), 'new').seal();
+      const made = change(run).writeStep(step).writeApproval(gated(run), 'new').seal();
       await bench.store.commit(made);
-      expect(
-        await bench.store.commit(
-          change(made.run)
-            .writeStep({ ...step, leaseVersion: 2 }, 1)
-            .seal(),
-        ),
-      ).toEqual({
-        outcome: 'lost',
-      });
+      const stale = change(run, later(AT, 1)).writeStep({ ...step, leaseVersion: 2 }, 1);
+      expect(await bench.store.commit(stale.seal())).toEqual({ outcome: 'lost' });
+      expect((await loaded(run)).steps).toEqual([step]);
       const changed = { ...gated(run), revision: 2 };
       expect(await bench.store.commit(change(made.run).writeApproval(changed, 1).seal())).toEqual({
         outcome: 'committed',
@@ -100,7 +92,7 @@ export function describeSizes(bench: RunStoreBench): void {
 
     it('a row that is too large is refused by its name, and nothing is written', async () => {
       const run = await begin();
-      const tooMuch = change(run).writeStep(held(1), 'new').writeStep(large(0, TOO_MANY_LETTERS), 'new').seal();
+      const tooMuch = change(run).writeStep(held(1)).writeStep(large(0, TOO_MANY_LETTERS)).seal();
       await expect(bench.store.commit(tooMuch)).rejects.toMatchObject({ code: 'ROW_TOO_LARGE' });
       expect(await loaded(run)).toMatchObject({ run: { seq: 1 }, steps: [] });
     });
@@ -108,11 +100,11 @@ export function describeSizes(bench: RunStoreBench): void {
     it('rows that fit each but not in one transaction are refused by the same name, and nothing is written', async () => {
       const run = await begin();
       const draft = change(run);
-      for (let index = 0; index < 17; index += 1) draft.writeStep(large(index, MANY_LETTERS), 'new');
+      for (let index = 0; index < 17; index += 1) draft.writeStep(large(index, MANY_LETTERS));
       await expect(bench.store.commit(draft.seal())).rejects.toMatchObject({ code: 'ROW_TOO_LARGE' });
       expect(await loaded(run)).toMatchObject({ run: { seq: 1 }, steps: [] });
       const fewer = change(run);
-      for (let index = 0; index < 14; index += 1) fewer.writeStep(large(index, MANY_LETTERS), 'new');
+      for (let index = 0; index < 14; index += 1) fewer.writeStep(large(index, MANY_LETTERS));
       expect(await bench.store.commit(fewer.seal())).toEqual({ outcome: 'committed' });
     });
 

@@ -14,7 +14,7 @@ import { DynamoDefinitions } from '../../lambdas/pipeline/dynamo-definitions.ts'
 import { DynamoPlanStore } from '../../lambdas/plan/dynamo-plan-store.ts';
 import type { Commit } from '../../lambdas/run/commit.ts';
 import {
-  commitItem,
+  commitRow,
   itemBytes,
   ROW_MAX_BYTES,
   runItem,
@@ -218,7 +218,7 @@ it('a list of 50 runs takes at most two requests for any single filter', async (
   const items = runs.flatMap(({ run, trigger, ends }) => [
     runItem(run),
     ...triggerItems([{ run }], trigger),
-    commitItem(run, ends),
+    commitRow(run, ends, ends),
   ]);
   while (items.length > 0)
     await rows.transact(

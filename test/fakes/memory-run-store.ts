@@ -157,17 +157,14 @@ export class MemoryRunStore implements RunStore {
   }
 
   #commit(change: RunChange): CommitResult {
-    const { expectedSeq, run, commit, steps, receipts, approvals, assignments, outbox, caps, creates } = change;
+    const { seq: expectedSeq } = change.runBefore;
+    const { run, commit, steps, receipts, approvals, assignments, outbox, caps, creates } = change;
     commit.events.forEach(assertFields);
     const key = runOf(run.tenant, run.runId);
     const refusals = transact([
       write(this.#runs, [key], run, (current) => current?.seq === expectedSeq),
       write(this.#commits, [key, padded(commit.seq)], commit, isNew),
-      ...steps.map(({ step, expectedLeaseVersion }) =>
-        write(this.#steps, [key, padded(step.index)], step, (current) =>
-          expectedLeaseVersion === 'new' ? isNew(current) : current?.leaseVersion === expectedLeaseVersion,
-        ),
-      ),
+      ...steps.map(({ step }) => write(this.#steps, [key, padded(step.index)], step)),
       ...receipts.map((each) =>
         write(this.#receipts, [run.tenant, each.receipt.key], each.receipt, (current) => isAsExpected(each, current)),
       ),

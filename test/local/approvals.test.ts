@@ -2,14 +2,14 @@ import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { DynamoDBClient, GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
+import { DynamoDBClient, GetItemCommand, PutItemCommand, QueryCommand } from '@aws-sdk/client-dynamodb';
 import { DescribeExecutionCommand, SFNClient } from '@aws-sdk/client-sfn';
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Approval } from '../../lambdas/run/approval.ts';
 import { docOf } from '../../lambdas/run/dynamo/dynamo-items.ts';
-import { stepKey, taskTokenKey } from '../../lambdas/run/dynamo/dynamo-keys.ts';
+import { COMMIT_PREFIX, runPartition, taskTokenKey } from '../../lambdas/run/dynamo/dynamo-keys.ts';
 import { ACTIONS } from '../../lambdas/slack/card/approval-card.ts';
 import { Approvers, SLACK } from './approvers.ts';
 import { publish } from './definitions.ts';
@@ -257,8 +257,15 @@ it('a payload that changed after its approval is not written, and the approval i
   await people.decide(approval, { decision: 'approve' }, BEN);
   // Somebody with access to the table puts another group into the approved step.
   const client = new DynamoDBClient(host.clientConfig());
-  const Key = marshall(stepKey('acme', runId, approval.stepIndex));
-  const { Item = {} } = await client.send(new GetItemCommand({ TableName: host.tableName, Key }));
+  const { Items: [Item = {}] = [] } = await client.send(
+    new QueryCommand({
+      TableName: host.tableName,
+      KeyConditionExpression: 'pk = :pk AND begins_with(sk, :prefix)',
+      ExpressionAttributeValues: marshall({ ':pk': runPartition('acme', runId), ':prefix': COMMIT_PREFIX }),
+      ScanIndexForward: false,
+      Limit: 1,
+    }),
+  );
   const doc = JSON.stringify(docOf(Item)).replaceAll(String(approval.action?.fields.assignment_group), 'f'.repeat(32));
   await client.send(new PutItemCommand({ TableName: host.tableName, Item: { ...Item, doc: { S: doc } } }));
   client.destroy();

@@ -115,7 +115,7 @@ describe('a draft', () => {
       .note({ dueAt: at })
       .seal();
     expect(change).toMatchObject({
-      expectedSeq: 1,
+      runBefore: run,
       commit: { seq: 2, prevHash: run.headHash, at, events },
       run: { seq: 2, headHash: change.commit.hash, updatedAt: at, dueAt: at },
     });

@@ -38,7 +38,7 @@ export class SituationDetector {
     if (outcome === 'receipt_held') situations.record('a run waits for the identical write of another');
     if (outcome === 'no_slot') {
       situations.record('no slot is free');
-      if (change.expectedSeq === 1) this.#waitedForSlot.add(change.run.runId);
+      if (change.runBefore.seq === 1) this.#waitedForSlot.add(change.run.runId);
     }
   }
 
@@ -61,7 +61,7 @@ export class SituationDetector {
       if (approval.status === 'approved' && approval.requirement.quorum > 1) situations.record('two people approve');
       if (approval.votes.some(({ onBehalfOf }) => onBehalfOf)) situations.record('a delegate decides');
     }
-    if (change.expectedSeq === 1 && this.#waitedForSlot.has(run.runId)) {
+    if (change.runBefore.seq === 1 && this.#waitedForSlot.has(run.runId)) {
       situations.record('a run leaves the queue after waiting for a slot');
     }
     if (TERMINAL.has(run.status) && this.#isOutdated(run)) {

@@ -87,7 +87,12 @@ export class RandomOperations {
       parts.push(part);
       add();
     };
-    maybe('step', 0.5, () => draft.writeStep(this.#step(), this.#random.pick(['new', 1, 2])));
+    maybe('step', 0.5, () => {
+      const step = this.#step();
+      const was = this.#known.inside.steps(run.tenant, run.runId).find(({ index }) => index === step.index);
+      const leaseVersion = (was?.leaseVersion ?? 0) + 1;
+      draft.writeStep({ ...step, leaseVersion }, was?.leaseVersion);
+    });
     maybe('receipt', 0.5, () => {
       const receipt = this.#receipt(run);
       // The stored receipt, or one that was never stored.
@@ -228,7 +233,8 @@ export class RandomOperations {
       attempt: 1,
       updatedAt: this.#at,
       status: 'running',
-      input: null,
+      // A large step is stored in another way.
+      input: this.#random.pick([null, null, 'large '.repeat(1_000)]),
       receiptKey: 'x',
       lease: { owner: 'lease', expiresAt: this.#at },
       startedAt: this.#at,

@@ -10,11 +10,8 @@ export const ROW_IS_NEW: Condition = { expression: 'attribute_not_exists(#pk)' }
 /** The row has not changed since it was read, or still does not exist. */
 export const rowIsStill = (read: Item | undefined): Condition =>
   read ? { expression: '#doc = :doc', values: { ':doc': read.doc?.S ?? read.doc?.B } } : ROW_IS_NEW;
-export const runIsAt = (seq: number): Condition => ({ expression: '#seq = :seq', values: { ':seq': seq } });
-export const stepIsHeldAt = (leaseVersion: number): Condition => ({
-  expression: '#leaseVersion = :leaseVersion',
-  values: { ':leaseVersion': leaseVersion },
-});
+/** Its row may be some commits older than the last one. Two commits after the same one have the same key, and one is lost. */
+export const runIsBefore = (seq: number): Condition => ({ expression: '#seq < :seq', values: { ':seq': seq } });
 export const revisionIs = (revision: number): Condition => ({
   expression: '#revision = :revision',
   values: { ':revision': revision },
@@ -56,9 +53,15 @@ export function receiptIsAs({ receipt, expects }: ReceiptWrite): Condition {
   return expects === 'ours' ? intentIsOurs(receipt) : receiptIsStill(expects.asRead);
 }
 
+/** The lease was renewed before, and nobody has taken it from its holder. */
 export const leaseIsHeldAt = (leaseVersion: number): Condition => ({
-  expression: '#leaseVersion = :leaseVersion AND #status = :running',
-  values: { ':leaseVersion': leaseVersion, ':running': 'running' },
+  expression: '#leaseVersion = :leaseVersion AND #status = :held',
+  values: { ':leaseVersion': leaseVersion, ':held': 'held' },
+});
+/** The lease was neither renewed nor taken from its holder. An earlier one of the step may have been. */
+export const leaseHasNoRow = (leaseVersion: number): Condition => ({
+  expression: 'attribute_not_exists(#pk) OR #leaseVersion < :leaseVersion',
+  values: { ':leaseVersion': leaseVersion },
 });
 export const attemptsAre = (attempts: number): Condition => ({
   expression: '#attempts = :attempts',

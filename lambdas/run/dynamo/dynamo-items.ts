@@ -29,7 +29,8 @@ export const ROW_MAX_BYTES = 400 * 1024;
 const NUMBER_MAX_BYTES = 21;
 /** DynamoDB bills writes by the kilobyte. A row that fits into one is stored as readable text, a larger one compressed. */
 const TEXT_ROW_MAX_BYTES = 1024;
-const SMALL_DOCUMENT_MAX_BYTES = 4 * 1024;
+/** Larger ones have more of their own texts than of those in the dictionary. */
+const SMALL_DOCUMENT_MAX_BYTES = 8 * 1024;
 /** Larger rows of approvals repeat values; a window of 4 MB finds all copies. */
 const COMPRESSION = { params: { [constants.BROTLI_PARAM_QUALITY]: 5, [constants.BROTLI_PARAM_LGWIN]: 22 } };
 
@@ -48,8 +49,18 @@ const CONDITIONED = [
   'holder',
 ];
 
+/**
+ * Compresses a row also if it is small. Versions before the newest dictionary cannot read it, and stop: they do not know that
+ * steps are in the rows of commits.
+ */
+export const PACKED = { packed: true } as const;
+
 /** Throws `ROW_TOO_LARGE` if the compressed row exceeds the limit. */
-export function toItem(key: keys.Key, doc: object, besides: Record<string, unknown> = {}): Item {
+export function toItem(
+  key: keys.Key,
+  doc: object,
+  { packed = false, ...besides }: Record<string, unknown> & { packed?: boolean } = {},
+): Item {
   keys.assertSortKeys(key.sk);
   const text = JSON.stringify(doc);
   const conditioned = Object.entries(doc).filter(([name]) => CONDITIONED.includes(name));
@@ -58,7 +69,7 @@ export function toItem(key: keys.Key, doc: object, besides: Record<string, unkno
     { removeUndefinedValues: true },
   );
   let bytes = itemBytes(item);
-  if (bytes > TEXT_ROW_MAX_BYTES) {
+  if (packed || bytes > TEXT_ROW_MAX_BYTES) {
     const isSmall = Buffer.byteLength(text) <= SMALL_DOCUMENT_MAX_BYTES;
     item.doc = { B: isSmall ? packWithDictionary(text) : brotliCompressSync(text, COMPRESSION) };
     bytes = itemBytes(item);
@@ -103,6 +114,7 @@ const inList = ({ index, partition }: keys.RunList, at: string) => inIndex(index
 export function runItem(run: Run): Item {
   const { tenant, runId, createdAt, status, assignee } = run;
   return toItem(keys.runKey(tenant, runId), run, {
+    ...PACKED,
     ...inList(keys.RUN_LISTS.all(tenant), createdAt),
     ...inList(keys.RUN_LISTS.status(tenant, status), createdAt),
     ...(isOverdue(run) && inList(keys.RUN_LISTS.overdue(tenant), createdAt)),
@@ -133,8 +145,9 @@ const listsOfTrigger = ({ tenant, automation, workflow, subject, createdAt }: Ru
 });
 
 /** A commit never changes, so it keeps its run in the lists that nothing removes a run from. */
-export function commitItem(run: Run, commit: Commit): Item {
-  return toItem(keys.commitKey(run.tenant, run.runId, commit.seq), commit, listsOfCommit(run, commit));
+export function commitRow(run: Run, commit: Commit, stored: object): Item {
+  const lists = listsOfCommit(run, commit);
+  return toItem(keys.commitKey(run.tenant, run.runId, commit.seq), stored, { ...PACKED, ...lists });
 }
 
 /**

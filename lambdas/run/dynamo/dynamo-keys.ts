@@ -66,10 +66,14 @@ export const LAST = '~';
 
 export const runPartition = (tenant: string, runId: string) => partition('RUN', tenant, runId);
 
-/** Sort keys of the rows of a run, in order. A worker reads from the run row on. */
+/**
+ * Sort keys of the rows of a run, in order. A worker reads from the first commit on. The row of the run comes after commits:
+ * so it is not older than what was read of them (dynamo-stored-run.ts).
+ */
 export const APPROVAL_PREFIX = 'APPROVAL#';
 export const COMMIT_PREFIX = 'COMMIT#';
 export const EVIDENCE_SORT_KEY = 'EVIDENCE';
+export const LEASE_PREFIX = 'LEASE#';
 export const RERUN_PREFIX = 'RERUN#';
 export const RUN_SORT_KEY = 'RUN';
 export const STEP_PREFIX = 'STEP#';
@@ -80,6 +84,12 @@ export const stepKey = (tenant: string, runId: string, index: number): Key => ({
   pk: runPartition(tenant, runId),
   sk: `${STEP_PREFIX}${padded(index, 4)}`,
 });
+export const leaseKey = (tenant: string, runId: string, index: number): Key => ({
+  pk: runPartition(tenant, runId),
+  sk: `${LEASE_PREFIX}${padded(index, 4)}`,
+});
+/** Of the row of a step or of its lease. */
+export const indexOfStep = (sk: string): number => Number(sk.split('#')[1]);
 export const commitKey = (tenant: string, runId: string, seq: number): Key => ({
   pk: runPartition(tenant, runId),
   sk: `${COMMIT_PREFIX}${padded(seq, 8)}`,

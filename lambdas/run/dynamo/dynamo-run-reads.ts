@@ -30,8 +30,13 @@ import { runningByWorkspace } from './dynamo-caps.ts';
 import { docOf, type Item, keyOf, outboxEntryOf } from './dynamo-items.ts';
 import * as keys from './dynamo-keys.ts';
 import { DynamoRows, under, wholePartition } from './dynamo-rows.ts';
+import { commitOf, type StoredCommit, StoredRun } from './dynamo-stored-run.ts';
 import type { Pause } from './dynamo-transactions.ts';
 
+/** How often a run is read again because a commit was made meanwhile. */
+const READ_ATTEMPTS_MAX = 10;
+/** They take about as much as one row of a usual step and the run. */
+const NEWEST_COMMITS = 4;
 /** A response counts 1 MB of keys, about 4,000. */
 const COUNTED_PAGES_MAX = 5;
 
@@ -59,24 +64,48 @@ export class DynamoRunReads implements RunReads {
 
   async load(tenant: string, runId: string): Promise<LoadedRun | undefined> {
     const partition = wholePartition(keys.runPartition(tenant, runId));
-    return assemble(this.#unexpired(await this.rows.range({ ...partition, from: keys.RUN_SORT_KEY })));
+    for (let attempt = 1; attempt <= READ_ATTEMPTS_MAX; attempt += 1) {
+      const items = this.#unexpired(await this.rows.range({ ...partition, from: keys.COMMIT_PREFIX }));
+      const stored = new StoredRun();
+      for (const item of items) stored.take(item);
+      if (!stored.isTorn) return assemble(stored, items);
+    }
+    throw new Error(`${runId} was changed each time while it was read; try again`);
   }
 
   async runAndStep(tenant: string, runId: string, index: number): Promise<{ run: Run; step?: Step } | undefined> {
-    const [runKey, stepKey] = [keys.runKey(tenant, runId), keys.stepKey(tenant, runId, index)];
-    const items = this.#unexpired(await this.rows.batchGetItems([runKey, stepKey], this.pause));
-    const run = items.find((item) => keyOf(item).sk === runKey.sk);
-    const step = items.find((item) => keyOf(item).sk === stepKey.sk);
-    return run && { run: docOf<Run>(run), ...(step && { step: docOf<Step>(step) }) };
+    const stored = new StoredRun();
+    // Before the row of the run, which is not older then.
+    for await (const commit of this.#newestCommits(tenant, runId)) {
+      stored.takeCommit(commit);
+      if (hasStep(commit, index)) break;
+    }
+    const rows = [keys.runKey, keys.stepKey, keys.leaseKey].map((key) => key(tenant, runId, index));
+    for (const item of this.#unexpired(await this.rows.batchGetItems(rows, this.pause))) stored.take(item);
+    const [run, step] = [stored.run, stored.step(index)];
+    return run && { run, ...(step && { step }) };
+  }
+
+  /** Some at first: a step in flight is usually in one of the last commits. */
+  async *#newestCommits(tenant: string, runId: string): AsyncGenerator<StoredCommit> {
+    const range = under(keys.runPartition(tenant, runId), keys.COMMIT_PREFIX);
+    const newestFirst = true;
+    const first = await this.rows.range(range, { limit: NEWEST_COMMITS, newestFirst });
+    for (const item of first) yield docOf(item);
+    const last = first.at(-1);
+    if (!last || first.length < NEWEST_COMMITS) return;
+    const earlier = keys.commitKey(tenant, runId, docOf<Commit>(last).seq - 1).sk;
+    for await (const items of this.rows.pages({ ...range, to: earlier }, { newestFirst })) {
+      for (const item of items) yield docOf(item);
+    }
   }
 
   async *everyRow(tenant: string, runId: string): AsyncGenerator<RunRow> {
+    const stored = new StoredRun();
     for await (const items of this.rows.pages(wholePartition(keys.runPartition(tenant, runId)))) {
-      for (const item of items) {
-        const row = rowIn(item);
-        if (row) yield row;
-      }
+      for (const item of items) yield* rowsIn(item, stored);
     }
+    yield* stepRows(stored, Number.POSITIVE_INFINITY);
   }
 
   async listRuns(tenant: string, query: RunFilter & { limit: number; after?: string }): Promise<RunPage> {
@@ -143,7 +172,7 @@ export class DynamoRunReads implements RunReads {
   async listCommits(tenant: string, runId: string, { after, limit }: { after: number; limit: number }) {
     const { pk, sk: from } = keys.commitKey(tenant, runId, after + 1);
     const items = await this.rows.range({ ...under(pk, keys.COMMIT_PREFIX), from }, { limit });
-    return this.#unexpired(items).map((item) => docOf<Commit>(item));
+    return this.#unexpired(items).map(commitOf);
   }
 
   async waitingLine(tenant: string, limit: number, shards: number): Promise<WaitingLine> {
@@ -307,32 +336,46 @@ function dueItem(item: Item): DueItem | undefined {
     : undefined;
 }
 
-function assemble(items: Item[]): LoadedRun | undefined {
-  const item = items.find(({ sk }) => sk?.S === keys.RUN_SORT_KEY);
+function assemble({ run, steps }: StoredRun, items: Item[]): LoadedRun | undefined {
   const trigger = items.find(({ sk }) => sk?.S === keys.TRIGGER_SORT_KEY);
-  if (!item) return undefined;
-  const run = docOf<Run>(item);
-  const steps = docsUnder<Step>(items, keys.STEP_PREFIX);
+  if (!run) return undefined;
   return trigger
     ? { run, trigger: docOf<Trigger>(trigger), steps }
     : { run, trigger: lostTrigger(run), triggerIsLost: true, steps };
 }
 
-/** Undefined for records of addenda. */
-function rowIn(item: Item): RunRow | undefined {
+const hasStep = ({ steps = [], stepsInRows = [] }: StoredCommit, wanted: number): boolean =>
+  steps.some(({ index }) => index === wanted) || stepsInRows.includes(wanted);
+
+/** The rows of steps come last, so that a large one is returned when it is read. */
+function* rowsIn(item: Item, stored: StoredRun): Generator<RunRow> {
   const { sk } = keyOf(item);
+  if (sk.startsWith(keys.COMMIT_PREFIX)) {
+    yield { kind: 'commit', commit: stored.takeCommit(docOf(item)) };
+    return;
+  }
+  const index = sk.startsWith(keys.STEP_PREFIX) ? keys.indexOfStep(sk) : undefined;
+  if (index !== undefined) yield* stepRows(stored, index - 1);
+  stored.take(item);
+  if (index !== undefined) yield* stepRows(stored, index);
+  const row = rowIn(item, stored);
+  if (row) yield row;
+}
+
+function* stepRows(stored: StoredRun, upTo: number): Generator<RunRow> {
+  for (const step of stored.takeOut(upTo)) yield { kind: 'step', step };
+}
+
+/** Undefined for records of addenda and rows of leases. */
+function rowIn(item: Item, { run }: StoredRun): RunRow | undefined {
+  const { sk } = keyOf(item);
+  if (sk === keys.RUN_SORT_KEY && run) return { kind: 'run', run };
   if (sk === keys.EVIDENCE_SORT_KEY) return { kind: 'evidence', evidence: docOf(item) };
-  if (sk === keys.RUN_SORT_KEY) return { kind: 'run', run: docOf(item) };
   if (sk === keys.TRIGGER_SORT_KEY) return { kind: 'trigger', trigger: docOf(item) };
-  if (sk.startsWith(keys.STEP_PREFIX)) return { kind: 'step', step: docOf(item) };
-  if (sk.startsWith(keys.COMMIT_PREFIX)) return { kind: 'commit', commit: docOf(item) };
   if (sk.startsWith(keys.APPROVAL_PREFIX)) return { kind: 'approval', approval: docOf(item) };
   if (sk.startsWith(keys.ASSIGNMENT_PREFIX)) return { kind: 'assignment', assignment: docOf(item) };
   return undefined;
 }
-
-const docsUnder = <T>(items: Item[], prefix: string): T[] =>
-  items.filter(({ sk }) => sk?.S?.startsWith(prefix)).map((item) => docOf<T>(item));
 
 /** The list of runs in which a filter is read. */
 function listFor(tenant: string, filter: RunFilter): keys.RunList {

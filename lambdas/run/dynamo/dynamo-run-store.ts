@@ -1,7 +1,7 @@
 import type { TransactWriteItem } from '@aws-sdk/client-dynamodb';
 import type { OutboxEntry } from '../../outbox/outbox.ts';
 import type { Approval } from '../approval.ts';
-import type { Commit, CreatedRun, RunChange } from '../commit.ts';
+import type { Commit, CreatedRun, RunChange, StepWrite } from '../commit.ts';
 import type { IdempotencyRecord } from '../idempotency.ts';
 import { dayOf, type LogEntry, logEntryId } from '../log-entry.ts';
 import type { Run, Trigger } from '../run.ts';
@@ -24,21 +24,21 @@ import {
   ATTEMPTS_ARE_NOT_COUNTED,
   attemptsAre,
   dueTimeIs,
+  leaseHasNoRow,
   leaseIsHeldAt,
   ROW_EXISTS,
   ROW_IS_NEW,
   receiptIsAs,
   recordIsNewOrExpired,
   revisionIs,
-  runIsAt,
-  stepIsHeldAt,
+  runIsBefore,
   tokenIsNotLaterThan,
 } from './dynamo-conditions.ts';
 import {
   approvalItem,
   assignmentItem,
-  commitItem,
   docOf,
+  type Item,
   idempotencyItem,
   keyOf,
   outboxItem,
@@ -50,6 +50,7 @@ import {
 import * as keys from './dynamo-keys.ts';
 import { wholePartition } from './dynamo-rows.ts';
 import { DynamoRunReads } from './dynamo-run-reads.ts';
+import { commitItems, leaseItem, needsRunRow, progressOf } from './dynamo-stored-run.ts';
 import { type Condition, isRefusal } from './dynamo-transactions.ts';
 
 const ROWS_EXPIRED_AT_ONCE = 25;
@@ -110,24 +111,32 @@ export class DynamoRunStore extends DynamoRunReads implements RunStore {
   #putNewRun({ run, commit }: Pick<CreatedRun, 'run' | 'commit'>): TransactWriteItem[] {
     return [
       this.rows.put(runItem(run), ROW_IS_NEW),
-      this.rows.put(commitItem(run, commit), ROW_IS_NEW),
+      ...commitItems(run, commit, [], undefined).map((item) => this.rows.put(item, ROW_IS_NEW)),
       ...this.#linkToOriginal(run),
     ];
   }
 
   async commit(change: RunChange): Promise<CommitResult> {
     const { run, commit, creates } = change;
-    const { tenant, runId } = run;
-    const beforeReceipts = 2 + change.steps.length;
+    const writesRun = needsRunRow(change.runBefore, run);
+    const [commitItem, ...stepItems] = commitItems(
+      run,
+      commit,
+      change.steps,
+      writesRun ? undefined : progressOf(run),
+    ) as [Item, ...Item[]];
+    // Two commits after the same one have the same number, so the row of the commit alone decides which one is made.
+    const chained = [
+      this.rows.put(commitItem, ROW_IS_NEW),
+      ...(writesRun ? [this.rows.put(runItem(run), runIsBefore(commit.seq))] : []),
+    ];
+    const beforeReceipts = [
+      ...chained,
+      ...stepItems.map((item) => this.rows.put(item)),
+      ...change.steps.flatMap((write) => this.#takeLease(run, write)),
+    ];
     const refusals = await this.#transact([
-      this.rows.put(runItem(run), runIsAt(change.expectedSeq)),
-      this.rows.put(commitItem(run, commit), ROW_IS_NEW),
-      ...change.steps.map(({ step, expectedLeaseVersion }) =>
-        this.rows.put(
-          toItem(keys.stepKey(tenant, runId, step.index), step),
-          expectedLeaseVersion === 'new' ? ROW_IS_NEW : stepIsHeldAt(expectedLeaseVersion),
-        ),
-      ),
+      ...beforeReceipts,
       ...change.receipts.map((write) => this.rows.put(receiptItem(write.receipt), receiptIsAs(write))),
       ...change.approvals.map(({ approval, expectedRevision }) =>
         this.rows.put(approvalItem(approval), expectedRevision === 'new' ? ROW_IS_NEW : revisionIs(expectedRevision)),
@@ -137,16 +146,16 @@ export class DynamoRunStore extends DynamoRunReads implements RunStore {
         this.rows.put(assignmentItem(assignment), revisionIs(expectedRevision)),
       ),
       ...(creates ? [...this.#putNewRun(creates), ...this.#putTriggers([creates], creates.trigger)] : []),
-      ...change.caps.map((write) => capWrite(this.rows.table, tenant, write)),
+      ...change.caps.map((write) => capWrite(this.rows.table, run.tenant, write)),
     ]);
     if (!refusals) return { outcome: 'committed' };
-    if (isRefusal(refusals[0]) || isRefusal(refusals[1])) {
+    if (refusals.slice(0, chained.length).some(isRefusal)) {
       return (await this.#wasOurs(change)) ? { outcome: 'committed' } : { outcome: 'lost' };
     }
     const heldAt = change.receipts.findIndex(
-      (write, index) => write.expects !== 'ours' && isRefusal(refusals[beforeReceipts + index]),
+      (write, index) => write.expects !== 'ours' && isRefusal(refusals[beforeReceipts.length + index]),
     );
-    const held = refusals[beforeReceipts + heldAt]?.Item;
+    const held = refusals[beforeReceipts.length + heldAt]?.Item;
     if (heldAt >= 0 && held) return { outcome: 'receipt_held', receipt: docOf(held) };
     const beforeCaps = refusals.length - change.caps.length;
     const refused = change.caps.filter((_cap, index) => isRefusal(refusals[beforeCaps + index]));
@@ -159,10 +168,22 @@ export class DynamoRunStore extends DynamoRunReads implements RunStore {
     return stored?.hash === commit.hash;
   }
 
+  #takeLease({ tenant, runId }: Run, { step, takenLease: leaseVersion }: StepWrite): TransactWriteItem[] {
+    if (leaseVersion === undefined) return [];
+    return [this.rows.put(leaseItem(tenant, runId, step.index, { leaseVersion, status: 'taken' }))];
+  }
+
+  /**
+   * The first renewal of a lease reads who holds it, and makes a row. A commit that takes the lease meanwhile writes this row,
+   * too. So does one that takes it later, and further renewals need no read.
+   */
   async renewLease(tenant: string, runId: string, step: RunningStep, expiresAt: string): Promise<boolean> {
-    const renewed: RunningStep = { ...step, lease: { ...step.lease, expiresAt } };
-    const item = toItem(keys.stepKey(tenant, runId, step.index), renewed);
-    return this.rows.save(item, leaseIsHeldAt(step.leaseVersion));
+    const { index, leaseVersion } = step;
+    const item = leaseItem(tenant, runId, index, { leaseVersion, status: 'held', expiresAt });
+    if (await this.rows.save(item, leaseIsHeldAt(leaseVersion))) return true;
+    const now = (await this.runAndStep(tenant, runId, index))?.step;
+    if (now?.status !== 'running' || now.leaseVersion !== leaseVersion) return false;
+    return this.rows.save(item, leaseHasNoRow(leaseVersion));
   }
 
   postponeRun({ tenant, runId, dueAt, sweeps }: DueRun, until: string): Promise<boolean> {
