@@ -72,24 +72,31 @@ it('a lease that another worker takes during its first renewal is not renewed', 
   expect((await store.load(run.tenant, run.runId))?.steps).toEqual([held(0, 3)]);
 });
 
-it('a run that is committed while it is read is read as it was before or after, and never in between', async () => {
-  const run = await running();
-  const next = after(run, 2).note({ dueAt: until }).writeStep(held(0, 3), 2).seal();
-  let reads = 0;
-  const reader = interrupted(async (command, send) => {
-    const early = (await send()) as QueryCommandOutput;
-    if (!(command instanceof QueryCommand)) return early;
-    reads += 1;
-    if (reads > 1) return early;
-    await committed(next);
-    // DynamoDB has read the commits before the change, and the row of the run after it.
-    const late = (await send()) as QueryCommandOutput;
-    const runRow = late.Items?.find(({ sk }) => sk?.S === RUN_SORT_KEY);
-    return { ...early, Items: early.Items?.map((item) => (item.sk?.S === RUN_SORT_KEY ? (runRow ?? item) : item)) };
-  });
-  expect(await reader.load(run.tenant, run.runId)).toMatchObject({ run: next.run, steps: [held(0, 3)] });
-  expect(reads).toBe(2);
-});
+/** A commit that writes the row of the run, and one that writes that of a large step. */
+it.each([
+  { row: RUN_SORT_KEY, changed: { dueAt: until }, step: held(0, 3) },
+  { row: 'STEP#0000', changed: {}, step: { ...held(0, 3), input: { text: 'x'.repeat(5_000) } } },
+])(
+  'a run that is committed while it is read is read as it was before or after, and never in between ($row)',
+  async (each) => {
+    const run = await running();
+    const next = after(run, 2).note(each.changed).writeStep(each.step, 2).seal();
+    let reads = 0;
+    const reader = interrupted(async (command, send) => {
+      const early = (await send()) as QueryCommandOutput;
+      if (!(command instanceof QueryCommand)) return early;
+      reads += 1;
+      if (reads > 1) return early;
+      await committed(next);
+      // DynamoDB has read the commits before the change, and this row after it.
+      const late = (await send()) as QueryCommandOutput;
+      const others = early.Items?.filter(({ sk }) => sk?.S !== each.row) ?? [];
+      return { ...early, Items: [...others, ...(late.Items?.filter(({ sk }) => sk?.S === each.row) ?? [])] };
+    });
+    expect(await reader.load(run.tenant, run.runId)).toMatchObject({ run: next.run, steps: [each.step] });
+    expect(reads).toBe(2);
+  },
+);
 
 it('the row of a run is written if its status, its lists or its due time change, and otherwise its state is still complete', async () => {
   const rows: string[][] = [];

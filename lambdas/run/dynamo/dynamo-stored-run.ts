@@ -121,9 +121,10 @@ export class StoredRun {
     if (!known || known.ofCommit < ofCommit) this.#steps.set(step.index, { step, ofCommit });
   }
 
-  /** The run was read at a later commit than its steps: it was changed meanwhile, and must be read again. */
+  /** The row of the run, or of a large step, is of a later commit than was read: the run must be read again. */
   get isTorn(): boolean {
-    return this.#run !== undefined && this.#run.seq > (this.#last?.seq ?? 1);
+    const ofCommits = [...this.#steps.values()].map(({ ofCommit }) => ofCommit);
+    return Math.max(this.#run?.seq ?? 0, ...ofCommits) > (this.#last?.seq ?? 1);
   }
 
   get run(): Run | undefined {
