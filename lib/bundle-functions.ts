@@ -20,6 +20,7 @@ const REQUIRE_FOR_COMMONJS =
  * bundle that contains the source and beside no other, because policy engines slow down the start of a function.
  */
 const NEEDED_AT_RUN_TIME: Record<string, readonly string[]> = {
+  'lambdas/entry/lazy-jsonata.ts': ['node_modules/jsonata/{package.json,jsonata.js}'],
   'lambdas/policy/cedar-runtime.ts': ['node_modules/@cedar-policy/cedar-wasm/{,nodejs/}{package.json,*.js,*.wasm}'],
   'lambdas/policy/opa-runtime.ts': [
     'node_modules/@open-policy-agent/opa-wasm/{package.json,src/**/*.{js,cjs}}',
@@ -93,8 +94,10 @@ function copyMarkedSources(): void {
   if (!existsSync(packages)) symlinkSync(join(ROOT, 'node_modules'), packages);
 }
 
+/** A program is one file, so it contains JSONata. */
 function bundled(entryPoints: Record<string, string>, outdir: string, target?: string) {
-  return buildSync({ ...settings(entryPoints, outdir, target), metafile: true, write: false });
+  const { jsonata: _, ...alias } = FUNCTION_ALIASES;
+  return buildSync({ ...settings(entryPoints, outdir, target), alias, metafile: true, write: false });
 }
 
 function settings(entryPoints: Record<string, string>, outdir: string, target = 'node24') {

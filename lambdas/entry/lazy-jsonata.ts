@@ -1,10 +1,10 @@
-/**
- * Bundles contain this file in place of `jsonata` (lib/bundle-functions.ts), so that a function evaluates its 120 KB with the first
- * expression instead of on every start. esbuild resolves this `require`.
- */
-declare const require: (path: string) => typeof import('jsonata');
+import { createRequire } from 'node:module';
 
+/**
+ * Bundles contain this file in place of `jsonata` (lib/bundle-functions.ts), so that a function reads and evaluates its 200 KB with the
+ * first expression instead of on every start.
+ */
 const jsonata = (...parameters: Parameters<typeof import('jsonata')>) =>
-  require('../../node_modules/jsonata/jsonata.js')(...parameters);
+  (createRequire(import.meta.url)('jsonata') as typeof import('jsonata'))(...parameters);
 
 export default jsonata;

@@ -7,10 +7,9 @@ export const atLeast = (a: Risk, b: Risk): boolean => RISKS.indexOf(a) >= RISKS.
 export const higher = (a: Risk, b: Risk = 'low'): Risk => (atLeast(a, b) ? a : b);
 
 /** `[a, b]` is a member of a or b; `[[a, b], [c]]` is a member of a or b who is also a member of c. */
-export const GroupSets = z.union([
-  z.array(z.array(z.string().min(1)).min(1)),
-  z.array(z.string().min(1)).transform((groups) => [groups]),
-]);
+export const GroupSets = z.lazy(() =>
+  z.union([z.array(z.array(z.string().min(1)).min(1)), z.array(z.string().min(1)).transform((groups) => [groups])]),
+);
 
 /** Meets both: the higher tier, the larger quorum, and all group sets. */
 export function stricter(a: ApprovalRequirement, b: ApprovalRequirement): ApprovalRequirement {

@@ -18,23 +18,24 @@ const MEMORY_INITIAL_PAGES = (2 * 1024 * 1024) / MEMORY_PAGE_BYTES;
 /** A policy that needs more memory aborts, which denies. */
 const MEMORY_MAX_PAGES = (16 * 1024 * 1024) / MEMORY_PAGE_BYTES;
 
-const grounds = { policies: z.array(z.string()), reasons: z.array(z.string()) };
-
-/** The allowed results of a Rego policy. Any other result denies. */
-const Decision = z.discriminatedUnion('verdict', [
-  z.strictObject({ verdict: z.literal('allow'), ...grounds }),
-  z.strictObject({
-    verdict: z.literal('needs_approval'),
-    requirement: z.strictObject({
-      tier: z.enum(RISKS),
-      quorum: z.int().min(1).max(QUORUM_MAX_PEOPLE),
-      groups: GroupSets.default([]),
+/** The allowed results of a Rego policy. Any other result denies. Lazy, because few tenants have such policies. */
+const ResultSet = z.lazy(() => {
+  const grounds = { policies: z.array(z.string()), reasons: z.array(z.string()) };
+  const Decision = z.discriminatedUnion('verdict', [
+    z.strictObject({ verdict: z.literal('allow'), ...grounds }),
+    z.strictObject({
+      verdict: z.literal('needs_approval'),
+      requirement: z.strictObject({
+        tier: z.enum(RISKS),
+        quorum: z.int().min(1).max(QUORUM_MAX_PEOPLE),
+        groups: GroupSets.default([]),
+      }),
+      ...grounds,
     }),
-    ...grounds,
-  }),
-  z.strictObject({ verdict: z.literal('deny'), ...grounds }),
-]);
-const ResultSet = z.tuple([z.strictObject({ result: Decision })]);
+    z.strictObject({ verdict: z.literal('deny'), ...grounds }),
+  ]);
+  return z.tuple([z.strictObject({ result: Decision })]);
+});
 
 /** Open Policy Agent: a Rego policy compiled to WebAssembly decides instead of Cedar. Its input is the PolicyRequest, and `now`. */
 export class OpaPolicies implements PolicyEngine<'rego'> {

@@ -11,6 +11,10 @@ export interface AllowedAction {
 /** The risks of connectors/connector.ts. */
 export type ActionRisk = 'low' | 'medium' | 'high';
 
+/** Why a call of a session was refused. */
+export const ACTION_REFUSALS = ['tool_not_allowed', 'input_not_allowed', 'too_many_actions'] as const;
+export type ActionRefusal = (typeof ACTION_REFUSALS)[number];
+
 /** The session of a step. It stays on the row of the step after its end. */
 export interface SessionFacts {
   /** The configuration that says where it runs. `session:NAME` is a maker of what it proposes. */

@@ -1,8 +1,8 @@
 import type { AgentState } from '../agents/agent-terms.ts';
 import type { AssignmentStatus } from '../agents/assignment.ts';
-import { ACTION_REFUSALS } from '../run/events/session-events.ts';
+import { ACTION_REFUSALS } from '../run/session.ts';
 import { EXECUTION_STATES } from '../run/execution-state.ts';
-import { ACTIVE_STATUSES, RunStatus, TERMINAL_STATUSES, TRIGGER_SOURCES } from '../run/run.ts';
+import { ACTIVE_STATUSES, TERMINAL_STATUSES, TRIGGER_SOURCES } from '../run/run.ts';
 import type { CommitResult } from '../run/run-store.ts';
 
 /** One namespace per stage, so that a stage does not raise the alarms of another one in the same account. */
@@ -102,7 +102,7 @@ export const METRICS = {
   // Source 002, 7.1
   runTransitions: counter(
     'gwi_run_transitions_total',
-    { status: RunStatus.options },
+    { status: [...ACTIVE_STATUSES, ...TERMINAL_STATUSES] },
     'Runs that changed to this status.',
   ),
   runDuration: duration(

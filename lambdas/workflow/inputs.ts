@@ -14,11 +14,11 @@ const CHOICES_MAX = 100;
 export const INPUTS_MAX_BYTES = 16 * 1024;
 
 const FORMATS = {
-  date: z.iso.date('must be a date: "2026-03-02"'),
-  'date-time': z.iso.datetime({ offset: true, message: 'must be a time: "2026-03-02T09:00:00Z"' }),
-  email: z.email('must be an e-mail address'),
-  uri: z.url('must be an address: "https://..."'),
-  uuid: z.guid('must be a UUID'),
+  date: () => z.iso.date('must be a date: "2026-03-02"'),
+  'date-time': () => z.iso.datetime({ offset: true, message: 'must be a time: "2026-03-02T09:00:00Z"' }),
+  email: () => z.email('must be an e-mail address'),
+  uri: () => z.url('must be an address: "https://..."'),
+  uuid: () => z.guid('must be a UUID'),
 } as const;
 
 const typed = <Type extends string>(type: Type) => z.literal(type).describe('The type of the value.');
@@ -27,60 +27,60 @@ const choices = <Value extends z.ZodType>(value: Value) =>
 const byDefault = <Value extends z.ZodType>(value: Value) =>
   value.optional().describe('The value if nobody gives one.');
 
-const described = {
-  description: z.string().max(500).optional().describe('What the input means, for the person who starts the run.'),
-  required: z
-    .boolean()
-    .default(false)
-    .describe('A run needs this input. An optional input without a default has no value if nobody gives one.'),
-};
-
-const Text = z.strictObject({
-  type: typed('string'),
-  ...described,
-  default: byDefault(z.string()),
-  enum: choices(z.string()),
-  format: z
-    .enum(Object.keys(FORMATS) as (keyof typeof FORMATS)[])
-    .optional()
-    .describe('What the text must be.'),
-  minLength: z.int().min(0).max(TEXT_MAX_CHARACTERS).optional().describe('The shortest text, in characters.'),
-  maxLength: z.int().min(1).max(TEXT_MAX_CHARACTERS).optional().describe('The longest text, in characters.'),
-});
-
-const numeric = {
-  ...described,
-  default: byDefault(z.number()),
-  enum: choices(z.number()),
-  min: z.number().optional().describe('The smallest number.'),
-  max: z.number().optional().describe('The largest number.'),
-};
-const Numeric = z.strictObject({ type: typed('number'), ...numeric });
-const Whole = z.strictObject({ type: typed('integer'), ...numeric });
-const Flag = z.strictObject({ type: typed('boolean'), ...described, default: byDefault(z.boolean()) });
-
-const Scalar = z.discriminatedUnion('type', [Text, Numeric, Whole, Flag]);
-
 const Name = z.string().regex(INPUT_NAME, 'use letters, digits and underscores; start with a small letter');
 
-const Structure = z.strictObject({
-  type: typed('object'),
-  ...described,
-  properties: z.record(Name, Scalar).describe('The fields of the object, by name.'),
-  default: byDefault(z.record(z.string(), z.unknown())),
-});
-const List = z.strictObject({
-  type: typed('array'),
-  ...described,
-  items: z.discriminatedUnion('type', [...Scalar.options, Structure]).describe('What each item must be.'),
-  default: byDefault(z.array(z.unknown())),
-  minItems: z.int().min(0).max(ITEMS_MAX).optional().describe('The fewest items.'),
-  maxItems: z.int().min(1).max(ITEMS_MAX).optional().describe('The most items.'),
-});
+/** Few workflows take inputs, so their schemas are created with the first of them. */
+const InputDefinition = z.lazy(() => {
+  const described = {
+    description: z.string().max(500).optional().describe('What the input means, for the person who starts the run.'),
+    required: z
+      .boolean()
+      .default(false)
+      .describe('A run needs this input. An optional input without a default has no value if nobody gives one.'),
+  };
 
-const InputDefinition = z
-  .discriminatedUnion('type', [...Scalar.options, Structure, List])
-  .superRefine((definition, context) => {
+  const Text = z.strictObject({
+    type: typed('string'),
+    ...described,
+    default: byDefault(z.string()),
+    enum: choices(z.string()),
+    format: z
+      .enum(Object.keys(FORMATS) as (keyof typeof FORMATS)[])
+      .optional()
+      .describe('What the text must be.'),
+    minLength: z.int().min(0).max(TEXT_MAX_CHARACTERS).optional().describe('The shortest text, in characters.'),
+    maxLength: z.int().min(1).max(TEXT_MAX_CHARACTERS).optional().describe('The longest text, in characters.'),
+  });
+
+  const numeric = {
+    ...described,
+    default: byDefault(z.number()),
+    enum: choices(z.number()),
+    min: z.number().optional().describe('The smallest number.'),
+    max: z.number().optional().describe('The largest number.'),
+  };
+  const Numeric = z.strictObject({ type: typed('number'), ...numeric });
+  const Whole = z.strictObject({ type: typed('integer'), ...numeric });
+  const Flag = z.strictObject({ type: typed('boolean'), ...described, default: byDefault(z.boolean()) });
+
+  const Scalar = z.discriminatedUnion('type', [Text, Numeric, Whole, Flag]);
+
+  const Structure = z.strictObject({
+    type: typed('object'),
+    ...described,
+    properties: z.record(Name, Scalar).describe('The fields of the object, by name.'),
+    default: byDefault(z.record(z.string(), z.unknown())),
+  });
+  const List = z.strictObject({
+    type: typed('array'),
+    ...described,
+    items: z.discriminatedUnion('type', [...Scalar.options, Structure]).describe('What each item must be.'),
+    default: byDefault(z.array(z.unknown())),
+    minItems: z.int().min(0).max(ITEMS_MAX).optional().describe('The fewest items.'),
+    maxItems: z.int().min(1).max(ITEMS_MAX).optional().describe('The most items.'),
+  });
+
+  return z.discriminatedUnion('type', [...Scalar.options, Structure, List]).superRefine((definition, context) => {
     const { default: value, required } = definition;
     const at = (path: PropertyKey[], message: string) => context.addIssue({ code: 'custom', path, message });
     if (JSON.stringify(definition).includes('{%')) at([], 'must be constant, without expressions');
@@ -88,7 +88,9 @@ const InputDefinition = z
     if (required) at(['required'], 'an input with a default is never missing; remove "required" or "default"');
     for (const { path, message } of schemaProblems(valueSchema(definition), value)) at(['default', ...path], message);
   });
+});
 type InputDefinition = z.infer<typeof InputDefinition>;
+type DefinitionOf<Type> = Extract<InputDefinition, { type: Type }>;
 
 /** The values that a workflow takes when it starts, by name: `inputs.name` in expressions. */
 export const WorkflowInputs = z
@@ -176,13 +178,13 @@ function valueSchema(definition: InputDefinition): z.ZodType {
   }
 }
 
-function textSchema({ enum: choices, format, minLength = 0, maxLength = TEXT_MAX_CHARACTERS }: z.infer<typeof Text>) {
+function textSchema({ enum: choices, format, minLength = 0, maxLength = TEXT_MAX_CHARACTERS }: DefinitionOf<'string'>) {
   if (choices !== undefined) return z.enum(choices as [string]);
   const text = z.string().min(minLength).max(maxLength);
-  return format === undefined ? text : z.intersection(text, FORMATS[format]);
+  return format === undefined ? text : z.intersection(text, FORMATS[format]());
 }
 
-function numberSchema({ type, enum: choices, min, max }: z.infer<typeof Numeric> | z.infer<typeof Whole>) {
+function numberSchema({ type, enum: choices, min, max }: DefinitionOf<'number' | 'integer'>) {
   if (choices !== undefined) return z.literal(choices as [number]);
   const number = type === 'integer' ? z.int() : z.number();
   return number.min(min ?? Number.NEGATIVE_INFINITY).max(max ?? Number.POSITIVE_INFINITY);

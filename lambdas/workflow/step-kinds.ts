@@ -14,12 +14,14 @@ const MESSAGE_MAX_CHARACTERS = 2000;
 const Seconds = z.number().positive().max(WAIT_MAX_SECONDS);
 
 /** Who must approve, and what they are shown. */
-export const ApprovalInput = z.strictObject({
-  message: z.string().max(MESSAGE_MAX_CHARACTERS).optional().describe('what approvers are shown'),
-  tier: z.enum(RISKS).default('medium').describe('the tier that approvers need'),
-  quorum: z.int().min(1).max(QUORUM_MAX_PEOPLE).default(1).describe('how many people must approve'),
-  groups: GroupSets.default([]).describe('`[a, b]`: members of a or b; `[[a], [b]]`: members of both'),
-});
+export const ApprovalInput = z.lazy(() =>
+  z.strictObject({
+    message: z.string().max(MESSAGE_MAX_CHARACTERS).optional().describe('what approvers are shown'),
+    tier: z.enum(RISKS).default('medium').describe('the tier that approvers need'),
+    quorum: z.int().min(1).max(QUORUM_MAX_PEOPLE).default(1).describe('how many people must approve'),
+    groups: GroupSets.default([]).describe('`[a, b]`: members of a or b; `[[a], [b]]`: members of both'),
+  }),
+);
 export type ApprovalInput = z.infer<typeof ApprovalInput>;
 
 /** What the worker does to start a step that calls no connector. */

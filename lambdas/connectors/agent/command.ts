@@ -32,7 +32,7 @@ const Arguments = z.lazy(() => z.array(Argument).max(100));
 const Segment = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, 'the name of a network segment');
 const CredentialId = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$/, 'the id of a credential');
 
-const shared = {
+const shared = () => ({
   command: Executable.describe('the program, by its absolute path; no shell interprets it'),
   args: Arguments.default([]).describe('its arguments, one for each element'),
   environment: z.enum(AGENT_ENVIRONMENTS).describe('where it runs; a prod command is judged as in a prod stage'),
@@ -52,18 +52,18 @@ const shared = {
     .max(10)
     .default([])
     .describe('ids of credentials, which the agent fetches for this command only'),
-};
+});
 
-type Shared = z.infer<z.ZodObject<typeof shared>>;
+type Shared = z.infer<z.ZodObject<ReturnType<typeof shared>>>;
 
 /** The command of a session, as a configuration names it: like that of a step, without what depends on the session. */
 export const SessionCommand = z.lazy(() =>
   z.strictObject({
-    command: shared.command,
+    command: shared().command,
     args: Arguments.optional().describe('its arguments, one for each element'),
-    profile: shared.profile,
-    segment: shared.segment,
-    credentials: shared.credentials.removeDefault().optional().describe('ids of credentials for this command only'),
+    profile: shared().profile,
+    segment: shared().segment,
+    credentials: shared().credentials.removeDefault().optional().describe('ids of credentials for this command only'),
     rollback: z.strictObject({ command: Executable, args: Arguments.optional() }).optional(),
   }),
 );
@@ -78,7 +78,7 @@ const environmentsFit = ({ environment, profile }: Pick<Shared, 'environment' | 
 
 const fits = (input: object): boolean => Buffer.byteLength(canonicalJson(input)) <= COMMAND_MAX_BYTES;
 
-const Place = z.lazy(() => z.object({ environment: shared.environment, profile: shared.profile }));
+const Place = z.lazy(() => z.object({ environment: shared().environment, profile: shared().profile }));
 /** These checks also run while other fields are expressions, whose values are not known when a workflow is published. */
 const WHEN_PLACE_IS_KNOWN = { when: ({ value }: { value: unknown }) => Place.safeParse(value).success };
 
@@ -97,7 +97,7 @@ const SIZE = {
 const CommandInput = z.lazy(() =>
   z
     .strictObject({
-      ...shared,
+      ...shared(),
       rollback: z
         .strictObject({
           command: Executable.describe('the program that undoes it'),
@@ -126,7 +126,7 @@ const CommandInput = z.lazy(() =>
 );
 export type CommandInput = z.infer<typeof CommandInput>;
 
-const RollbackInput = z.lazy(() => z.strictObject(shared).refine(environmentsFit, FITTING).refine(fits, SIZE));
+const RollbackInput = z.lazy(() => z.strictObject(shared()).refine(environmentsFit, FITTING).refine(fits, SIZE));
 
 const CommandOutput = z.lazy(() =>
   z.strictObject({
@@ -163,7 +163,21 @@ function proposalOf(verb: string, input: Shared & Partial<CommandInput>): Propos
   };
 }
 
-const ALL_FIELDS = [...Object.keys(shared), ...['rollback', 'check', 'destructive']];
+/** All fields of the input, as keys so that the compiler finds a missing one. */
+const FIELDS: Record<keyof z.infer<typeof CommandInput>, true> = {
+  command: true,
+  args: true,
+  environment: true,
+  profile: true,
+  capabilities: true,
+  segment: true,
+  timeoutSeconds: true,
+  credentials: true,
+  rollback: true,
+  check: true,
+  destructive: true,
+};
+const ALL_FIELDS = Object.keys(FIELDS);
 
 /** An agent performs it (worker/agent-executor.ts): there is nothing that the worker itself could call. */
 const performedByAgent = async (): Promise<never> => {

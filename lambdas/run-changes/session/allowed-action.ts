@@ -2,8 +2,7 @@ import type { Operation } from '../../connectors/connector.ts';
 import { checkedCall, selectingFields, topOf } from '../../proposal/checked-call.ts';
 import { canonicalJson } from '../../run/canonical-json.ts';
 import { CountersignError } from '../../run/errors.ts';
-import type { ActionRefusal } from '../../run/events/session-events.ts';
-import type { ActionRisk, AllowedAction, SessionFacts } from '../../run/session.ts';
+import type { ActionRefusal, ActionRisk, AllowedAction, SessionFacts } from '../../run/session.ts';
 
 /** A call as a session proposes it. */
 export interface ProposedCall {

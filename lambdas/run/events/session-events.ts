@@ -1,11 +1,7 @@
 import * as z from 'zod';
-import { SESSION_OUTCOMES } from '../session.ts';
+import { ACTION_REFUSALS, SESSION_OUTCOMES } from '../session.ts';
 import { Count, eventKind, Hash, Id, ofStep, Sentence, Time } from './event-kind.ts';
 import { stepOf } from './replay-state.ts';
-
-/** Why a call of a session was refused. */
-export const ACTION_REFUSALS = ['tool_not_allowed', 'input_not_allowed', 'too_many_actions'] as const;
-export type ActionRefusal = (typeof ACTION_REFUSALS)[number];
 
 /** Why a session counts as lost. */
 export const SESSION_LOSSES = ['missing', 'ended', 'dead', 'silent'] as const;
