@@ -1,4 +1,5 @@
 import { createHmac, randomUUID } from 'node:crypto';
+import { Agent, request } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { GetExecutionHistoryCommand, ListExecutionsCommand, SFNClient } from '@aws-sdk/client-sfn';
@@ -35,6 +36,7 @@ export class MeasuredHost {
   readonly #host: Host;
   readonly #payload: object;
   readonly #logBytes: LogBytes;
+  readonly #agent = new Agent({ keepAlive: true });
   #issue = 0;
 
   /** `payload` is the event that each webhook has, apart from the issue and the repository. */
@@ -186,17 +188,13 @@ export class MeasuredHost {
       sender: { ...sender, login: 'mona' },
     });
     const signature = createHmac('sha256', 'local-github-secret').update(body).digest('hex');
-    const answer = await fetch(`${this.#host.url}/webhooks/github/acme`, {
-      method: 'POST',
-      headers: {
-        'content-type': 'application/json',
-        'x-github-event': 'issues',
-        'x-github-delivery': randomUUID(),
-        'x-hub-signature-256': `sha256=${signature}`,
-      },
-      body,
+    const answer = await this.#request('POST', '/webhooks/github/acme', body, {
+      'content-type': 'application/json',
+      'x-github-event': 'issues',
+      'x-github-delivery': randomUUID(),
+      'x-hub-signature-256': `sha256=${signature}`,
     });
-    const { runIds } = (await answer.json()) as { runIds?: string[] };
+    const { runIds } = JSON.parse(answer.text) as { runIds?: string[] };
     const runId = runIds?.[0];
     if (answer.status !== 202 || !runId) throw new Error(`the webhook response was ${answer.status}, without a run`);
     return runId;
@@ -320,9 +318,25 @@ export class MeasuredHost {
   }
 
   async #api(path: string): Promise<unknown> {
-    const answer = await fetch(`${this.#host.url}${path}`, { headers: { 'x-api-key': 'local-owner-key' } });
-    if (!answer.ok) throw new Error(`the response of ${path} was ${answer.status}`);
-    return answer.json();
+    const answer = await this.#request('GET', path, '', { 'x-api-key': 'local-owner-key' });
+    if (answer.status !== 200) throw new Error(`the response of ${path} was ${answer.status}`);
+    return JSON.parse(answer.text);
+  }
+
+  /** Without `fetch`: that would be a fifth of the CPU time of the thread that is measured. */
+  #request(method: string, path: string, body: string, headers: Record<string, string>) {
+    return new Promise<{ status: number; text: string }>((resolve, reject) => {
+      const sent = request(`${this.#host.url}${path}`, { method, headers, agent: this.#agent }, (response) => {
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.once('error', reject);
+        response.once('end', () =>
+          resolve({ status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString('utf8') }),
+        );
+      });
+      sent.once('error', reject);
+      sent.end(body);
+    });
   }
 
   async #control(method: string, path: string, body?: unknown): Promise<unknown> {

@@ -122,14 +122,18 @@ function executeApiArn(route: HttpRoute): string {
 }
 
 /** Undefined if the body is too large. The whole body is read, so that the client receives the response. */
-async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    bytes += chunk.length;
-    if (bytes <= LARGEST_BODY_BYTES) chunks.push(chunk);
-  }
-  return bytes > LARGEST_BODY_BYTES ? undefined : Buffer.concat(chunks);
+function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    request.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes <= LARGEST_BODY_BYTES) chunks.push(chunk);
+    });
+    request.once('end', () => resolve(bytes > LARGEST_BODY_BYTES ? undefined : Buffer.concat(chunks)));
+    request.once('error', reject);
+    request.once('close', () => reject(new Error('the connection closed before the end of the request')));
+  });
 }
 
 /** Undefined after the limit. The function continues to run, as in AWS. */

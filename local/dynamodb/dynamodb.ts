@@ -29,8 +29,8 @@ export async function startDynamoDb(dataFolder: string, env: NodeJS.ProcessEnv =
     return { url: other, serve: ({ request }) => proxy.forward(request), stop: async () => proxy.stop() };
   }
   const engine = new LocalDynamoDb(dataFolder);
-  const serve: DynamoDb['serve'] = async ({ operation, input }) => {
-    const body = JSON.stringify(await engine.call(operation, input));
+  const serve: DynamoDb['serve'] = async ({ request, operation, input }) => {
+    const body = JSON.stringify(engine.execute(operation, input, request.text));
     return { status: 200, headers: { 'content-type': 'application/x-amz-json-1.0' }, body };
   };
   const server = createServer((request, response) => {

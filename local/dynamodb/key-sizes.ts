@@ -24,16 +24,20 @@ interface Request {
 export function assertKeySizes(stack: ResolvedStack, input: object): void {
   const request = input as Request;
   const types = keyTypes(stack);
-  const rows = [
-    request.Item,
-    request.Key,
-    ...(request.TransactItems ?? []).flatMap((each) => Object.values(each).flatMap(({ Item, Key }) => [Item, Key])),
-    ...Object.values(request.RequestItems ?? {}).flatMap(({ Keys = [] }) => Keys),
-    ...conditionsOn(request),
-  ];
-  for (const [name, value] of rows.flatMap((row) => Object.entries(row ?? {}))) {
-    const type = types.get(name);
-    if (type === undefined || Buffer.byteLength(value.S ?? '') <= MAX_BYTES[type]) continue;
+  assertRow(types, request.Item);
+  assertRow(types, request.Key);
+  for (const each of request.TransactItems ?? []) {
+    for (const { Item, Key } of Object.values(each)) assertRow(types, Item ?? Key);
+  }
+  for (const { Keys = [] } of Object.values(request.RequestItems ?? {})) for (const key of Keys) assertRow(types, key);
+  for (const compared of conditionsOn(request)) assertRow(types, compared);
+}
+
+function assertRow(types: Map<string, KeyType>, row: Attributes | undefined): void {
+  if (!row) return;
+  for (const [name, type] of types) {
+    const text = row[name]?.S;
+    if (typeof text !== 'string' || Buffer.byteLength(text) <= MAX_BYTES[type]) continue;
     const key = type === 'HASH' ? 'hashkey' : 'rangekey';
     throw new AwsError(
       'ValidationException',
@@ -42,7 +46,15 @@ export function assertKeySizes(stack: ResolvedStack, input: object): void {
   }
 }
 
+const typesOfStack = new WeakMap<ResolvedStack, Map<string, KeyType>>();
+
 function keyTypes(stack: ResolvedStack): Map<string, KeyType> {
+  const known = typesOfStack.get(stack) ?? readKeyTypes(stack);
+  typesOfStack.set(stack, known);
+  return known;
+}
+
+function readKeyTypes(stack: ResolvedStack): Map<string, KeyType> {
   return new Map(
     tablesOf(stack)
       .flatMap(({ properties }) => {
@@ -55,7 +67,8 @@ function keyTypes(stack: ResolvedStack): Map<string, KeyType> {
 
 /** The attributes and the values that a key condition compares: `pk = :pk AND sk BETWEEN :from AND :to`. */
 function conditionsOn(request: Request): Attributes[] {
-  const { KeyConditionExpression = '', ExpressionAttributeNames = {}, ExpressionAttributeValues = {} } = request;
+  const { KeyConditionExpression, ExpressionAttributeNames = {}, ExpressionAttributeValues = {} } = request;
+  if (KeyConditionExpression === undefined) return [];
   const comparisons = KeyConditionExpression.matchAll(/([#\w]+)\s*(?:[<>=]+|BETWEEN)\s*(:\w+)(?:\s+AND\s+(:\w+))?/g);
   return [...comparisons].flatMap(([, name = '', ...values]) =>
     values.flatMap((value) => {

@@ -48,7 +48,7 @@ const TOKEN_VALID_MS = 10 * 60_000;
 export class LocalDynamoDb implements JsonService {
   readonly #store: ItemStore;
   readonly #tokens = new Map<string, { digest: string; atMs: number }>();
-  readonly #operations: Record<string, Operation<(input: Fields) => object>> = {
+  readonly #operations: Record<string, Operation<(input: Fields, text?: string) => object>> = {
     GetItem: [['TableName', 'Key', 'ConsistentRead'], (input) => this.#get(input)],
     BatchGetItem: [['RequestItems'], (input) => this.#batchGet(input)],
     Query: [
@@ -77,7 +77,7 @@ export class LocalDynamoDb implements JsonService {
     PutItem: [[...WRITTEN.Put, 'ReturnValues'], (input) => this.#writeOne('Put', input)],
     UpdateItem: [[...WRITTEN.Update, 'ReturnValues'], (input) => this.#writeOne('Update', input)],
     DeleteItem: [[...WRITTEN.Delete, 'ReturnValues'], (input) => this.#writeOne('Delete', input)],
-    TransactWriteItems: [['TransactItems', 'ClientRequestToken'], (input) => this.#transact(input)],
+    TransactWriteItems: [['TransactItems', 'ClientRequestToken'], (input, text) => this.#transact(input, text)],
     CreateTable: [
       ['TableName', 'BillingMode', 'AttributeDefinitions', 'KeySchema', 'GlobalSecondaryIndexes'],
       (input) => this.#create(input as unknown as TableShape & { TableName: string }),
@@ -91,7 +91,12 @@ export class LocalDynamoDb implements JsonService {
   }
 
   async call(operation: string, input: Fields): Promise<Fields> {
-    return findOperation('DynamoDB', this.#operations, operation, input)(input) as Fields;
+    return this.execute(operation, input) as Fields;
+  }
+
+  /** `text`: the request that `input` was read from, if it is known. */
+  execute(operation: string, input: Fields, text?: string): object {
+    return findOperation('DynamoDB', this.#operations, operation, input)(input, text);
   }
 
   close(): void {
@@ -176,13 +181,13 @@ export class LocalDynamoDb implements JsonService {
     });
   }
 
-  #transact({ TransactItems, ClientRequestToken }: Fields): object {
+  #transact({ TransactItems, ClientRequestToken }: Fields, text?: string): object {
     const items = (TransactItems ?? []) as Partial<Record<Kind, Write>>[];
     if (items.length === 0 || items.length > TRANSACTION_MAX_ITEMS) {
       throw invalid(`Member must have length between 1 and ${TRANSACTION_MAX_ITEMS}: transactItems`);
     }
     const token = typeof ClientRequestToken === 'string' ? ClientRequestToken : undefined;
-    const digest = token === undefined ? '' : hash('sha1', JSON.stringify(items), 'base64');
+    const digest = token === undefined ? '' : hash('sha1', text ?? JSON.stringify(items), 'base64');
     if (token !== undefined && this.#isRepeated(token, digest)) return {};
     const writes = items.map((each) => {
       const [[kind, write] = ['', {}]] = Object.entries(each);

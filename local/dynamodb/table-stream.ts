@@ -93,7 +93,10 @@ export class TableStreams {
         Keys: keysOf(table, row),
         ...(NewImage && { NewImage }),
         SequenceNumber,
-        SizeBytes: Buffer.byteLength(JSON.stringify(NewImage ?? row)),
+        // Filters exclude most records, and then nobody reads it.
+        get SizeBytes() {
+          return Buffer.byteLength(JSON.stringify(NewImage ?? row));
+        },
         StreamViewType: 'NEW_IMAGE',
       },
     };
@@ -108,6 +111,9 @@ function isInsert({ ConditionExpression = '', ExpressionAttributeNames = {} }: W
 }
 
 function keysOf({ properties }: ResolvedResource, row: Attributes): Attributes {
-  const names = (properties.KeySchema as { AttributeName: string }[]).map(({ AttributeName }) => AttributeName);
-  return Object.fromEntries(names.flatMap((name) => (row[name] ? [[name, row[name]]] : [])));
+  const keys: Attributes = {};
+  for (const { AttributeName: name } of properties.KeySchema as { AttributeName: string }[]) {
+    if (row[name]) keys[name] = row[name];
+  }
+  return keys;
 }

@@ -18,9 +18,11 @@ const OPERATORS: Record<string, (actual: string[] | undefined, wanted: string[])
 };
 
 export function evaluateConditions(block: ConditionBlock, context: ConditionContext): ConditionResult {
-  for (const [operator, keys] of Object.entries(block)) {
-    for (const [key, value] of Object.entries(keys)) {
-      const result = evaluateOne(operator, key, [value].flat().map(String), context[key]);
+  for (const operator in block) {
+    for (const key in block[operator]) {
+      const wanted = block[operator][key];
+      const texts = Array.isArray(wanted) ? wanted.map(String) : [String(wanted)];
+      const result = evaluateOne(operator, key, texts, context[key]);
       if (!result.matches) return result;
     }
   }
@@ -41,7 +43,7 @@ function evaluateOne(
   if (!KNOWN_KEYS.includes(key)) return unknown(`key ${key}`);
   const matches = OPERATORS[operator];
   if (!matches) return unknown(`operator ${operator}`);
-  const actual = value === undefined ? undefined : [value].flat();
+  const actual = typeof value === 'string' ? [value] : value;
   if (matches(actual, wanted)) return { matches: true };
   const had = actual === undefined ? 'the request does not have it' : `the request has ${actual.join(', ')}`;
   return { matches: false, reason: `${operator} ${key} requires ${wanted.join(', ')}; ${had}`, unknown: false };

@@ -38,10 +38,12 @@ interface Statement {
   conditions: ConditionBlock;
 }
 
+/** The statements that are for this action on this resource. */
+type Matching = (action: string, resource: string) => Statement[];
+
 interface RoleGrants {
   statements: Statement[];
-  /** The statements that are for this action. */
-  ofAction: (action: string) => Statement[];
+  matching: Matching;
   used: Map<Statement, Set<string>>;
 }
 
@@ -55,16 +57,16 @@ const EVERY_REQUEST: ConditionContext = { 'aws:SecureTransport': 'true' };
 export class Iam {
   readonly #roles = new Map<string, RoleGrants>();
   readonly #permissions: readonly ResolvedResource[];
-  readonly #bucketDenials: (action: string) => Statement[];
+  readonly #bucketDenials: Matching;
   readonly #stack: ResolvedStack;
 
   constructor(stack: ResolvedStack) {
     this.#stack = stack;
     this.#permissions = stack.ofType('AWS::Lambda::Permission');
-    this.#bucketDenials = byAction(stack.ofType('AWS::S3::BucketPolicy').flatMap(denialsOf));
+    this.#bucketDenials = matchingOf(stack.ofType('AWS::S3::BucketPolicy').flatMap(denialsOf));
     for (const role of stack.ofType('AWS::IAM::Role')) {
       const statements = statementsOf(role, stack);
-      this.#roles.set(role.logicalId, { statements, ofAction: byAction(statements), used: new Map() });
+      this.#roles.set(role.logicalId, { statements, matching: matchingOf(statements), used: new Map() });
     }
   }
 
@@ -78,8 +80,8 @@ export class Iam {
     if (!grants) return deny(`the template has no role ${roleLogicalId}`);
     const fullContext = { ...EVERY_REQUEST, ...context };
     const reasons: string[] = [];
-    for (const each of [resource].flat()) {
-      const evaluation = evaluateStatements(grants.ofAction(action), each, fullContext);
+    for (const each of typeof resource === 'string' ? [resource] : resource) {
+      const evaluation = evaluateStatements(grants.matching(action, each), fullContext);
       if (evaluation.allowed) {
         recordUse(grants, evaluation.by, action);
         return { allowed: true };
@@ -91,12 +93,11 @@ export class Iam {
 
   /** Why a bucket policy denies a call, for every caller. Its Allow statements are for other AWS services and are ignored. */
   deniedByBucket({ action, resource, context = {} }: Pick<AccessRequest, 'action' | 'resource' | 'context'>) {
-    const denials = this.#bucketDenials(action);
-    if (denials.length === 0) return undefined;
     const fullContext = { ...EVERY_REQUEST, ...context };
-    const everything: Statement = { effect: 'Allow', actions: ['*'], resources: ['*'], conditions: {} };
-    const statements = [...denials, everything];
-    const isDenied = [resource].flat().some((each) => !evaluateStatements(statements, each, fullContext).allowed);
+    const isDenied = (typeof resource === 'string' ? [resource] : resource).some((each) => {
+      const denials = this.#bucketDenials(action, each);
+      return denials.length > 0 && !evaluateStatements([...denials, EVERYTHING], fullContext).allowed;
+    });
     return isDenied ? `the bucket policy denies ${action} on ${[resource].flat().join(' and ')}` : undefined;
   }
 
@@ -155,26 +156,34 @@ function mayAssume({ properties }: ResolvedResource, principal: string): boolean
 
 type Evaluation = { allowed: true; by: Statement } | { allowed: false; reason: string };
 
-/** Finds the statements of an action once: a function calls the same few actions again and again. */
-function byAction(statements: Statement[]): (action: string) => Statement[] {
+const EVERYTHING: Statement = { effect: 'Allow', actions: ['*'], resources: ['*'], conditions: {} };
+
+/** Of each role. Objects of buckets have different names, so what was found is forgotten at some point. */
+const FOUND_MAX = 1_000;
+
+/** Finds the statements once: a function makes the same few calls again and again, mostly on the same resources. */
+function matchingOf(statements: Statement[]): Matching {
   const found = new Map<string, Statement[]>();
-  return (action) => {
-    const known = found.get(action);
+  return (action, resource) => {
+    const call = `${action} ${resource}`;
+    const known = found.get(call);
     if (known) return known;
-    const matching = statements.filter(({ actions }) =>
-      actions.some((pattern) => wildcardMatches(pattern, action, 'i')),
+    const matching = statements.filter(
+      ({ actions, resources }) =>
+        actions.some((pattern) => wildcardMatches(pattern, action, 'i')) &&
+        resources.some((pattern) => wildcardMatches(pattern, resource)),
     );
-    found.set(action, matching);
+    if (found.size >= FOUND_MAX) found.clear();
+    found.set(call, matching);
     return matching;
   };
 }
 
-/** In the order of IAM: a matching Deny wins, then any matching Allow; otherwise the call is denied. All are for the action. */
-function evaluateStatements(statements: Statement[], resource: string, context: ConditionContext): Evaluation {
+/** In the order of IAM: a matching Deny wins, then any matching Allow; otherwise the call is denied. All are for the action and the resource. */
+function evaluateStatements(statements: Statement[], context: ConditionContext): Evaluation {
   let allowedBy: Statement | undefined;
   let failedCondition: string | undefined;
   for (const statement of statements) {
-    if (!statement.resources.some((pattern) => wildcardMatches(pattern, resource))) continue;
     const conditions = evaluateConditions(statement.conditions, context);
     if (statement.effect === 'Deny') {
       // A Deny with an unknown condition denies.
@@ -233,6 +242,8 @@ function statementsOf(role: ResolvedResource, stack: ResolvedStack): Statement[]
 
 function recordUse(grants: RoleGrants, statement: Statement, action: string): void {
   const used = grants.used.get(statement) ?? new Set();
-  for (const pattern of statement.actions) if (wildcardMatches(pattern, action, 'i')) used.add(pattern);
+  if (used.size < statement.actions.length) {
+    for (const pattern of statement.actions) if (wildcardMatches(pattern, action, 'i')) used.add(pattern);
+  }
   grants.used.set(statement, used);
 }

@@ -30,10 +30,15 @@ export const passes = (patterns: readonly Pattern[], record: unknown): boolean =
 
 /** Every field of the pattern must match: one of its rules, or the pattern within it. */
 function matches(pattern: Pattern, value: unknown): boolean {
-  return Object.entries(pattern).every(([field, expected]) => {
+  for (const field in pattern) {
+    const expected = pattern[field] ?? [];
     const actual = (value as Record<string, unknown> | null | undefined)?.[field];
-    return Array.isArray(expected) ? expected.some((rule) => ruleMatches(rule, actual)) : matches(expected, actual);
-  });
+    const isMatch = Array.isArray(expected)
+      ? expected.some((rule) => ruleMatches(rule, actual))
+      : matches(expected, actual);
+    if (!isMatch) return false;
+  }
+  return true;
 }
 
 function ruleMatches(rule: Rule, value: unknown): boolean {

@@ -10,7 +10,13 @@ export const TRACE_HEADER = 'x-amzn-trace-id';
 /** The maximum for one function, unless it has `RecursiveLoop: Allow`. */
 export const INVOCATIONS_IN_A_CHAIN_MAX = 16;
 
-const nameInLineage = (functionArn: string) => createHash('sha256').update(functionArn).digest('hex').slice(0, 8);
+const names = new Map<string, string>();
+
+function nameInLineage(functionArn: string): string {
+  const name = names.get(functionArn) ?? createHash('sha256').update(functionArn).digest('hex').slice(0, 8);
+  names.set(functionArn, name);
+  return name;
+}
 
 function lineageOf(traceHeader: string | undefined): Map<string, number> {
   const [, lineage] = /(?:^|;)Lineage=([^;]+)/.exec(traceHeader ?? '') ?? [];
