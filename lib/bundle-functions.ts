@@ -53,6 +53,7 @@ export const FUNCTION_ALIASES: Record<string, string> = {
   '@aws-sdk/credential-provider-node': './lambdas/entry/environment-credentials.ts',
   '@aws-sdk/core/client': './lambdas/entry/aws-sdk-plugins.ts',
   '@aws-sdk/middleware-endpoint-discovery': './lambdas/entry/no-endpoint-discovery.ts',
+  '@smithy/signature-v4': './lambdas/entry/signature-v4.ts',
   '@smithy/core/event-streams': './lambdas/entry/no-event-streams.ts',
   jsonata: './lambdas/entry/lazy-jsonata.ts',
 };

@@ -73,6 +73,11 @@ export const DocumentOutline = EvidenceDocument.extend({
 });
 export type DocumentOutline = z.infer<typeof DocumentOutline>;
 
+/** What the outline does not check: the entries. The commits are most of a document, so they are checked once. */
+export const DocumentEntries = z.object(
+  EvidenceDocument.omit({ format: true, index: true, commits: true, head: true }).shape,
+);
+
 export function indexOf(entries: Pick<EvidenceDocument, keyof Index>): Index {
   const each = (list: readonly unknown[]) => list.map(hashOf);
   return {

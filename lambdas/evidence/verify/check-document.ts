@@ -1,7 +1,7 @@
 import type * as z from 'zod';
 import { canonicalJson } from '../../run/canonical-json.ts';
 import type { Signed } from '../bundle/bundle-claim.ts';
-import { DocumentOutline, EvidenceDocument } from '../bundle/document.ts';
+import { DocumentEntries, DocumentOutline, type EvidenceDocument } from '../bundle/document.ts';
 import { checkChain } from './check-chain.ts';
 import { checkIndex } from './check-index.ts';
 import { checkReplay } from './check-replay.ts';
@@ -20,7 +20,7 @@ export function checkDocument(bytes: Buffer, parsed: unknown, signed: Signed): P
       checkSubject(outline, signed) ??
       checkChain(outline, signed) ??
       checkIndex(outline, signed.index) ??
-      checkSchema(EvidenceDocument, parsed) ??
+      checkSchema(DocumentEntries, parsed) ??
       checkEvents(document) ??
       checkReplay(document) ??
       checkForm(bytes, document)
