@@ -52,10 +52,10 @@ export function callerForTools(event: HttpEvent): Caller {
   throw new Problem(401, 'UNAUTHORIZED', reason);
 }
 
-const oneOf = new Intl.ListFormat('en', { type: 'disjunction' });
-
 export function requireRight({ role }: Caller, right: Right): void {
   if (may(role, right)) return;
+  // Created here, because it loads the data of a language: 9 ms.
+  const oneOf = new Intl.ListFormat('en', { type: 'disjunction' });
   const roles = oneOf.format(ROLES.filter((each) => may(each, right)));
   throw new Problem(403, 'FORBIDDEN', `the role ${role} lacks the right ${right}; ask somebody with the role ${roles}`);
 }
