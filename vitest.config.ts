@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
-import { defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
+import { HOST_GROUPS, testFile } from './test/host-groups.ts';
 import { LONG_FILES } from './test/long-files.ts';
 
 /**
@@ -15,9 +16,14 @@ class LongFilesFirst extends BaseSequencer {
   }
 }
 
+/** Files that share a host run as their group, or alone if the command line names files. */
+const namesFiles = process.argv.some((argument) => argument.includes('test/') && !argument.includes('host-group'));
+const elsewhere = namesFiles ? Object.keys(HOST_GROUPS) : Object.values(HOST_GROUPS).flat();
+
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
+    exclude: [...configDefaults.exclude, ...elsewhere.map(testFile)],
     globalSetup: 'test/local/synthesize-once.ts',
     // Files share a process and what it has loaded: starting one for each file took as long as the tests in them.
     // So a test leaves no environment variable, timer or global changed.

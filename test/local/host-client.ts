@@ -75,8 +75,12 @@ export class HostClient {
     return this.send(githubRequest(payload, options));
   }
 
-  sendServicenow(payload: unknown, options?: Parameters<typeof servicenowRequest>[1]): Promise<Answer<Accepted>> {
-    return this.send(servicenowRequest(payload, options));
+  async sendServicenow(
+    payload: unknown,
+    options: Parameters<typeof servicenowRequest>[1] = {},
+  ): Promise<Answer<Accepted>> {
+    const atMs = options.atMs ?? (await this.now());
+    return this.send(servicenowRequest(payload, { ...options, atMs }));
   }
 
   /** A new issue is opened; the id of the one run that labels it. */
@@ -87,7 +91,7 @@ export class HostClient {
   /** The incident exists at ServiceNow, and its business rule reports it; the id of the one run that triages it. */
   async fileIncident(filed: Incident): Promise<string> {
     await this.createIncident(filed);
-    return onlyRun(await this.sendServicenow(incidentInserted(filed), { atMs: await this.now() }));
+    return onlyRun(await this.sendServicenow(incidentInserted(filed)));
   }
 
   /** For tests about something else: policy allows every write. Call it before the first run is processed. */

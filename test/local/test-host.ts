@@ -24,8 +24,16 @@ const ROUNDS_MAX = 30;
 /** Each further one would start a thread of two functions, to answer no sooner. */
 const ASKED_AT_ONCE = 2;
 
+let shared: TestHost | undefined;
+
+/** From now on, `startTestHost` gives this host to who wants no other template and no other data (`onOneHost`). */
+export function shareHost(host: TestHost | undefined): void {
+  shared = host;
+}
+
 /** The whole system in this process, on the template synthesized for this test run. */
 export async function startTestHost(options: TestHostOptions = {}): Promise<TestHost> {
+  if (shared && Object.keys(options).length === 0) return shared;
   const dataFolder = options.dataFolder ?? mkdtempSync(join(tmpdir(), 'countersign-test-'));
   const synthesized = readAssembly(inject('assemblies').local);
   const log: string[] = [];
@@ -59,7 +67,9 @@ export class TestHost extends HostClient {
     this.#sqs = new SQSClient(this.clientConfig());
   }
 
+  /** Files that share a host leave it to the others. */
   async stop(): Promise<void> {
+    if (this === shared) return;
     this.#sqs.destroy();
     await this.#host.stop();
     if (this.#ownsFolder) rmSync(this.dataFolder, { recursive: true, force: true });

@@ -136,21 +136,27 @@ describe('an untrusted delivery gets 401, and nothing is written', () => {
 
 describe('a signed delivery with an invalid body is refused, and nothing is written', () => {
   const nested = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`;
-  const refused: Record<string, [number, ReturnType<typeof githubRequest>]> = {
-    'malformed JSON': [400, githubRequest('{"action": "opened",')],
-    'not JSON at all': [400, githubRequest('payload=%7B%7D')],
-    'an empty body': [400, githubRequest('')],
-    'not an object': [400, githubRequest('[]')],
-    'nested too deep': [400, githubRequest(`{"action":${nested(JSON_DEPTH_MAX)}}`)],
-    'nested so deep that a parser would overflow': [400, githubRequest(nested(200_000))],
-    'one byte over the limit': [413, githubRequest(' '.repeat(WEBHOOK_BODY_MAX_BYTES + 1))],
-    'an event name that is none': [400, githubRequest(issueOpened(8), { event: 'Issues/../x' })],
-    'a delivery id that is none': [400, githubRequest(issueOpened(8), { deliveryId: 'a#b' })],
-    'ServiceNow: fields nobody sends': [400, servicenowRequest({ ...incidentInserted(incident('b')), extra: 1 })],
-    'ServiceNow: no sys_id': [400, servicenowRequest({ ...incidentInserted(incident('b')), sys_id: 'x' })],
+  const refused: Record<string, [number, (atMs: number) => ReturnType<typeof githubRequest>]> = {
+    'malformed JSON': [400, () => githubRequest('{"action": "opened",')],
+    'not JSON at all': [400, () => githubRequest('payload=%7B%7D')],
+    'an empty body': [400, () => githubRequest('')],
+    'not an object': [400, () => githubRequest('[]')],
+    'nested too deep': [400, () => githubRequest(`{"action":${nested(JSON_DEPTH_MAX)}}`)],
+    'nested so deep that a parser would overflow': [400, () => githubRequest(nested(200_000))],
+    'one byte over the limit': [413, () => githubRequest(' '.repeat(WEBHOOK_BODY_MAX_BYTES + 1))],
+    'an event name that is none': [400, () => githubRequest(issueOpened(8), { event: 'Issues/../x' })],
+    'a delivery id that is none': [400, () => githubRequest(issueOpened(8), { deliveryId: 'a#b' })],
+    'ServiceNow: fields nobody sends': [
+      400,
+      (atMs) => servicenowRequest({ ...incidentInserted(incident('b')), extra: 1 }, { atMs }),
+    ],
+    'ServiceNow: no sys_id': [
+      400,
+      (atMs) => servicenowRequest({ ...incidentInserted(incident('b')), sys_id: 'x' }, { atMs }),
+    ],
   };
   it.each(Object.entries(refused))('%s', async (_case, [expected, request]) => {
-    const { status, body } = await host.send(request);
+    const { status, body } = await host.send(request(await host.now()));
     expect([status, body]).toEqual([expected, expect.objectContaining({ status: expected })]);
     expect(await writesSoFar()).toBe(0);
   });
