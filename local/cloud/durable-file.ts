@@ -6,8 +6,8 @@ import { privateFile, privateFolder, writePrivateFile } from '../host/private-fi
 
 /** Another process may still use the file while it stops. */
 const BUSY_TIMEOUT_MS = 5_000;
-/** 16 MB. A checkpoint writes each changed page once and waits for the disk, so fewer of them cost less. */
-const PAGES_BETWEEN_CHECKPOINTS = 4_000;
+/** 64 MB. A checkpoint writes each changed page once and waits for the disk, so fewer of them cost less. */
+const PAGES_BETWEEN_CHECKPOINTS = 16_000;
 
 /**
  * WAL with synchronous=NORMAL: a commit is a write without an fsync. It survives the end of the process, because the page cache

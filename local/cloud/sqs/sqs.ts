@@ -57,6 +57,7 @@ interface Queue extends QueueDefinition {
   rules: QueueTimeRules;
   waiting: Set<WaitingReceiver>;
   nextVisible?: Timer;
+  soon?: NodeJS.Immediate;
 }
 
 type RunOperation = (queue: Queue, input: Fields, traceHeader?: string) => Promise<Fields> | Fields;
@@ -126,6 +127,7 @@ export class LocalSqs implements JsonService {
   close(): void {
     for (const queue of this.#queues.values()) {
       queue.nextVisible?.cancel();
+      clearImmediate(queue.soon);
       for (const receiver of queue.waiting) receiver.resolve([]);
     }
     this.#store.close();
@@ -135,7 +137,7 @@ export class LocalSqs implements JsonService {
     const { message, reply, bytes } = newMessage(queue, input, this.#clock.now(), traceHeader);
     if (bytes > MAX_MESSAGE_BYTES) throw tooLong(bytes);
     this.#store.add([message], this.#clock.now());
-    this.#serve(queue);
+    this.#serveSoon(queue);
     return reply;
   }
 
@@ -163,7 +165,7 @@ export class LocalSqs implements JsonService {
         this.#clock.now(),
       );
     }
-    this.#serve(queue);
+    this.#serveSoon(queue);
     return { Successful: accepted.map(({ Id, reply }) => ({ Id, ...reply })), Failed };
   }
 
@@ -206,6 +208,14 @@ export class LocalSqs implements JsonService {
     const { taken, deadLettered } = this.#store.take(queue.rules, max, visibilityMs, this.#clock.now(), randomUUID);
     if (deadLettered > 0) this.#serveDeadLetters(queue);
     return taken;
+  }
+
+  /** After the reply to the sender, and once for all messages that are sent at the same time. */
+  #serveSoon(queue: Queue): void {
+    queue.soon ??= setImmediate(() => {
+      delete queue.soon;
+      this.#serve(queue);
+    });
   }
 
   /** Gives ready messages to waiting receivers, then sets the timer for the next hidden message. */
