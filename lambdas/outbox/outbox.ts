@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import type { TerminalRun } from '../run/run.ts';
 
 /** The times of an approval's escalation stages. They are absolute, so a late stage does not delay the next. */
 export const ApprovalClocks = z.object({ remindAt: z.string(), slaAt: z.string(), expiresAt: z.string() });
@@ -101,6 +102,13 @@ export function outboxEntryId(action: Action<OutboxEntry>): string {
 export function newOutboxEntry(action: Action<OutboxEntry>, at: string): OutboxEntry {
   return entryDue(action, at, action.kind === 'list_overdue' ? COLLECTED_FOR_MS : resendDelayMs(0));
 }
+
+/**
+ * Seals an ended run. It is sent without being stored: the run stays due until it is sealed. A worker that finds it due stores
+ * the entry, so that operators see a run that is not sealed for long.
+ */
+export const sealEntry = ({ tenant, runId, completedAt }: TerminalRun): OutboxEntry =>
+  newOutboxEntry({ kind: 'seal_evidence', tenant, runId }, completedAt);
 
 /** Stores the output of a command whose agent is lost, after the time in which the agent may come back. */
 export const lostOutputEntry = (command: Omit<Action<StoreOutput>, 'kind'>, at: string): OutboxEntry =>

@@ -1,5 +1,5 @@
 import { type Clock, isoNow } from '../entry/ports.ts';
-import { isSentLater } from '../outbox/outbox.ts';
+import { isSentLater, sealEntry } from '../outbox/outbox.ts';
 import type { CapWrite } from '../run/caps.ts';
 import type { RunChange } from '../run/commit.ts';
 import { CountersignError } from '../run/errors.ts';
@@ -151,6 +151,7 @@ async function sendMessages(
 ): Promise<void> {
   const { tenant, runId } = run;
   const entries = change.outbox.filter((entry) => !isSentLater(entry));
+  if (isTerminal(change.run) && !isTerminal(run)) entries.push(sealEntry(change.run));
   const sends = entries.map((entry) => changer.outbox.dispatch(entry));
   if (wakeAfterMs !== undefined) sends.push(changer.queue.send({ tenant, runId }, wakeAfterMs));
   if (change.creates) sends.push(changer.queue.send({ tenant, runId: change.creates.run.runId }));

@@ -11,9 +11,12 @@ import { closeOpenSteps } from './close-open-steps.ts';
 import type { FollowUp } from './commit-run.ts';
 import { recordRemainingWrites, recordUnknownWrites, undoUnderWay } from './compensation.ts';
 import { type NextStatus, nextStatus, overdueStatus, SYSTEM } from './next-status.ts';
-import { nextDueAt, wakeAfter } from './next-wake.ts';
+import { nextDueAt, PICK_UP_WITHIN_MS, wakeAfter } from './next-wake.ts';
 import type { RunState } from './run-changer.ts';
 import { settleSlots } from './settle-slots.ts';
+
+/** Runs are gathered for 20 s and then sealed together. */
+const SEALED_WITHIN_MS = 45_000;
 
 interface Conditions {
   /** No slot is free, so the run must not become `running`. */
@@ -91,8 +94,15 @@ async function endRun(runs: Pick<RunStore, 'approval'>, draft: RunDraft): Promis
   await closeOpenSteps(runs, draft);
   if (canceled) recordRemainingWrites(draft);
   const { tenant, runId, notify = [] } = draft.run;
-  draft.enqueue(newOutboxEntry({ kind: 'seal_evidence', tenant, runId }, draft.at));
+  draft.requireSeal(sealDueAt(draft));
   if (notify.length > 0) draft.enqueue(newOutboxEntry({ kind: 'notify_run_end', tenant, runId }, draft.at));
+}
+
+/** The time at which the run was due anyway, if the seal has enough time until then: an entry of an index that stays costs nothing. */
+function sealDueAt({ before, at }: RunDraft): string {
+  const soonest = later(at, SEALED_WITHIN_MS);
+  const dueAt = isTerminal(before) ? undefined : before.dueAt;
+  return dueAt !== undefined && dueAt > soonest && dueAt < later(at, 2 * PICK_UP_WITHIN_MS) ? dueAt : soonest;
 }
 
 /** Only runs of a thread have somebody to show it to. */

@@ -1,12 +1,15 @@
-import { earlier, isAgentTool, later } from '../run/lease.ts';
+import { earlier, isAgentTool, LEASE_DURATION_MS, later } from '../run/lease.ts';
 import type { ActiveStatus } from '../run/run.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import { type Step, waitsForFlag } from '../run/step.ts';
 import type { FollowUp } from './commit-run.ts';
 import { DELAY_MAX_MS } from './step-queue.ts';
 
-/** How long a run with work left may wait for its message before the sweeper sends another. */
-export const PICK_UP_WITHIN_MS = 30_000;
+/**
+ * How long a run with work left may wait for its message before the sweeper sends another. As long as a lease: then the claim of
+ * a step right after it does not change when the run is due, and no entry of the index moves.
+ */
+export const PICK_UP_WITHIN_MS = LEASE_DURATION_MS;
 /** Step Functions expires approvals. If it did not, the sweeper sends the run this long after the expiry. */
 const RECONCILE_APPROVAL_AFTER_MS = 60_000;
 

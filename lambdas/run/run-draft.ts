@@ -16,7 +16,7 @@ import type { RecordedError } from './errors.ts';
 import type { CommitEvent } from './events/events.ts';
 import type { By } from './events/run-events.ts';
 import type { Receipt } from './receipt.ts';
-import type { ActiveRun, Run, RunStatus } from './run.ts';
+import type { ActiveRun, Run, RunStatus, TerminalRun } from './run.ts';
 import type { Step, Steps } from './step.ts';
 import { ALLOWED_TRANSITIONS, transition } from './transitions.ts';
 
@@ -185,6 +185,12 @@ export class RunDraft {
   /** Removes cap writes from this draft. */
   waiveCap(kind: CapWrite['kind']): this {
     this.#caps = this.#caps.filter((write) => write.kind !== kind);
+    return this;
+  }
+
+  /** The run has ended: it stays due until it is sealed. */
+  requireSeal(sealDueAt: string): this {
+    this.#run = { ...(this.#run as TerminalRun), sealDueAt };
     return this;
   }
 

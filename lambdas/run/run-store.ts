@@ -6,7 +6,7 @@ import type { Commit, RunChange } from './commit.ts';
 import type { IdempotencyRecord } from './idempotency.ts';
 import type { LogEntry } from './log-entry.ts';
 import type { Receipt } from './receipt.ts';
-import type { ActiveRun, Run, Trigger } from './run.ts';
+import type { ActiveRun, Run, TerminalRun, Trigger } from './run.ts';
 import type { RunFilter } from './run-filter.ts';
 import type { RunningStep, Step } from './step.ts';
 
@@ -244,16 +244,21 @@ export interface RunStore extends RunReads {
   /** The entry is due at `dueAt` as if it were new. False if it is gone or was changed since it was read. */
   redriveOutbox(entry: OutboxEntry, dueAt: string): Promise<boolean>;
   /**
-   * After a bundle, or the addendum that `logged` names, is sealed: in one transaction, deletes the outbox entry, and
-   * writes the evidence record, the entry of the daily log and further outbox entries.
+   * After a bundle, or the addendum that `logged` names, is sealed: in one transaction, deletes the outbox entry if there is
+   * one, and writes the evidence record, the entry of the daily log and further outbox entries.
    */
   completeSeal(
-    entryId: string,
+    entryId: string | undefined,
     tenant: string,
     runId: string,
     evidence: EvidenceRecord,
     besides: { logged: LogEntry; outboxEntries: OutboxEntry[] },
   ): Promise<void>;
+  /**
+   * The ended run is no longer due: it is sealed, or the entry that is stored in the same transaction seals it. False if the run
+   * was changed since it was read. Then it is still due, and the next worker that finds it due does this.
+   */
+  clearSealDue(run: TerminalRun, entry?: OutboxEntry): Promise<boolean>;
   /** After all artifacts of a sealed run are stored: in one transaction, deletes the outbox entry and adds the references. */
   completeExport(entryId: string, tenant: string, runId: string, artifacts: ArtifactReference[]): Promise<void>;
   /**

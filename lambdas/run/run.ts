@@ -190,6 +190,8 @@ export type TerminalRun = RunFacts & {
   completedAt: string;
   durationMs: number;
   error?: RecordedError;
+  /** Until the run is known to be sealed: when the sweeper sends it to a worker, which requests the seal again. */
+  sealDueAt?: string;
 };
 export type Run = ActiveRun | TerminalRun;
 
@@ -297,6 +299,9 @@ export const lostTrigger = ({ trigger: { source, event }, createdAt }: Run): Tri
   payload: null,
   receivedAt: createdAt,
 });
+
+/** When the sweeper sends the run to a worker. */
+export const dueAtOf = (run: Run): string | undefined => (isTerminal(run) ? run.sealDueAt : run.dueAt);
 
 export function isTerminal(run: Run): run is TerminalRun {
   return (TERMINAL_STATUSES as readonly string[]).includes(run.status);

@@ -1,6 +1,8 @@
+import { isoNow } from '../entry/ports.ts';
+import { resendDelayMs, sealEntry } from '../outbox/outbox.ts';
 import { CountersignError, type ErrorCode, recordedError } from '../run/errors.ts';
-import { hasExpired } from '../run/lease.ts';
-import { isTerminal } from '../run/run.ts';
+import { hasExpired, later } from '../run/lease.ts';
+import { isTerminal, type TerminalRun } from '../run/run.ts';
 import { ContextMissing, draftAndCommit, loadState } from '../run-changes/commit-run.ts';
 import { concludeRun } from '../run-changes/conclude-run.ts';
 import { SYSTEM } from '../run-changes/next-status.ts';
@@ -33,7 +35,8 @@ export function processRun(worker: Worker, message: StepMessage): Promise<void> 
 
 async function processSteps(worker: Worker, message: StepMessage): Promise<void> {
   let state = await loadState(worker, message);
-  if (!state || isTerminal(state.run)) return;
+  if (!state) return;
+  if (isTerminal(state.run)) return requestSeal(worker, state.run);
   await watchRenewedLease(worker, message, state);
   const drafted = await draftAndCommit(worker, state, (draft, from) => claimDueSteps(worker, from, draft));
   if (drafted.outcome === 'lost') await watchAfterLostRace(worker, message);
@@ -90,6 +93,14 @@ async function settle(worker: Worker, state: RunState, claimed: ClaimedStep, res
   return undefined;
 }
 
+/** An ended run is still due: it was not sealed soon, or it was not stored that it is sealed. The sealer finds out. */
+async function requestSeal(worker: Worker, run: TerminalRun): Promise<void> {
+  if (run.sealDueAt === undefined || run.sealDueAt > isoNow(worker.clock)) return;
+  // From now on the sweeper sends the entry, and counts.
+  const entry = { ...sealEntry(run), attempts: 1, dueAt: later(isoNow(worker.clock), resendDelayMs(1)) };
+  if (await worker.runs.clearSealDue(run, entry)) await worker.outbox.dispatch(entry);
+}
+
 /** Storing the run fails each time. */
 const NEVER_STORED: readonly ErrorCode[] = ['ROW_TOO_LARGE', 'KEY_TOO_LONG'];
 
@@ -99,7 +110,8 @@ async function endUnprocessable(worker: Worker, message: StepMessage, error: unk
     error instanceof ContextMissing || (error instanceof CountersignError && NEVER_STORED.includes(error.code));
   if (!final) throw error;
   const state = error instanceof ContextMissing ? error.state : await loadState(worker, message);
-  if (!state || isTerminal(state.run)) return;
+  if (!state) return;
+  if (isTerminal(state.run)) return requestSeal(worker, state.run);
   await draftAndCommit(worker, state, async (draft, from) => {
     const inFlight = [...from.steps.values()].filter((step) => step.status === 'running');
     // A worker that has the workflow in its cache may still perform a step; wait until its lease ends.

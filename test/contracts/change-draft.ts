@@ -44,6 +44,11 @@ export class ChangeDraft {
     return this;
   }
 
+  requireSeal(sealDueAt: string): this {
+    this.#draft.requireSeal(sealDueAt);
+    return this;
+  }
+
   writeReceipt(receipt: Receipt, expects: ReceiptWrite['expects']): this {
     this.#draft.putReceipt(receipt, expects);
     return this;

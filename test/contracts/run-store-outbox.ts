@@ -3,7 +3,7 @@ import { newOutboxEntry, type OutboxEntry } from '../../lambdas/outbox/outbox.ts
 import type { Approval } from '../../lambdas/run/approval.ts';
 import { shardOf } from '../../lambdas/run/caps.ts';
 import { later } from '../../lambdas/run/lease.ts';
-import type { Run } from '../../lambdas/run/run.ts';
+import type { Run, TerminalRun } from '../../lambdas/run/run.ts';
 import { DUE_SHARDS, type DueRun, dueTimeStep } from '../../lambdas/run/run-store.ts';
 import { STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
 import { wholeRun } from '../fakes/whole-run.ts';
@@ -15,7 +15,7 @@ const TOKEN = { taskToken: 'task-token', waitNumber: 0 };
 
 /** Due rows, outbox entries and approvals. */
 export function describeOutboxAndApprovals(bench: RunStoreBench): void {
-  const { newTenant, newRunId, begin, change, cancel, dueRuns, dueEntries } = bench;
+  const { newTenant, newRunId, begin, change, cancel, loaded, dueRuns, dueEntries } = bench;
 
   describe('what is due', () => {
     it('is a run whose due time has passed, in the shard of its id only', async () => {
@@ -102,6 +102,46 @@ export function describeOutboxAndApprovals(bench: RunStoreBench): void {
       expect(await dueRuns(later(AT, 10 * MINUTE_MS), run.tenant)).toEqual([run.runId]);
       await bench.store.commit(cancel(later1.run));
       expect(await dueRuns('2999-01-01T00:00:00.000Z', run.tenant)).toEqual([]);
+    });
+  });
+
+  describe('an ended run that is not sealed', () => {
+    const dueAt = later(AT, MINUTE_MS);
+    async function ended(): Promise<TerminalRun> {
+      const run = await begin();
+      const end = change(run).move('canceled', BY).requireSeal(dueAt).seal();
+      expect(await bench.store.commit(end)).toEqual({ outcome: 'committed' });
+      return end.run as TerminalRun;
+    }
+
+    it('is due, until it is stored that it is sealed', async () => {
+      const run = await ended();
+      expect(await dueRuns(later(dueAt, -1), run.tenant)).toEqual([]);
+      expect(await dueRuns(dueAt, run.tenant)).toEqual([run.runId]);
+      await bench.store.completeSeal(undefined, run.tenant, run.runId, evidenceRecord('first'), besides);
+      expect(await bench.store.clearSealDue(run)).toBe(true);
+      expect(await dueRuns('2999-01-01T00:00:00.000Z', run.tenant)).toEqual([]);
+      const { sealDueAt: _due, ...sealed } = run;
+      expect((await loaded(run)).run).toEqual(sealed);
+    });
+
+    it('has an outbox entry instead, if the entry is stored with that', async () => {
+      const run = await ended();
+      const entry = newOutboxEntry({ kind: 'seal_evidence', tenant: run.tenant, runId: run.runId }, AT);
+      expect(await bench.store.clearSealDue(run, entry)).toBe(true);
+      expect(await dueRuns('2999-01-01T00:00:00.000Z', run.tenant)).toEqual([]);
+      expect(await dueEntries('2999-01-01T00:00:00.000Z', run.tenant)).toEqual([entry]);
+    });
+
+    it('stays due with a later commit, which makes an earlier read worthless', async () => {
+      const run = await ended();
+      const assigned = change(run, later(AT, 1)).note({ assignee: 'ana' }).seal();
+      expect(await bench.store.commit(assigned)).toEqual({ outcome: 'committed' });
+      const entry = newOutboxEntry({ kind: 'seal_evidence', tenant: run.tenant, runId: run.runId }, AT);
+      expect([await bench.store.clearSealDue(run), await bench.store.clearSealDue(run, entry)]).toEqual([false, false]);
+      expect(await dueRuns(dueAt, run.tenant)).toEqual([run.runId]);
+      expect(await dueEntries('2999-01-01T00:00:00.000Z', run.tenant)).toEqual([]);
+      expect(await bench.store.clearSealDue(assigned.run as TerminalRun)).toBe(true);
     });
   });
 

@@ -32,6 +32,7 @@ function seal(message: StepMessage, runs: Partial<RunStore> = {}, store = shop.e
     everyRow: shop.runs.everyRow.bind(shop.runs),
     receipts: shop.runs.receipts.bind(shop.runs),
     completeSeal: shop.runs.completeSeal.bind(shop.runs),
+    clearSealDue: shop.runs.clearSealDue.bind(shop.runs),
     completeOutboxEntry: shop.runs.completeOutboxEntry.bind(shop.runs),
   };
   const entryId = `acme.${message.runId}.seal_evidence`;
@@ -166,7 +167,7 @@ describe('sealing', () => {
       expect(verdict()).toMatchObject({ verdict: 'valid' });
       expect((await shop.now(message)).sealed).toBe(true);
     }
-    const calls = ['everyRow', 'receipts', 'evidence.putOnce', 'completeSeal'];
+    const calls = ['everyRow', 'receipts', 'evidence.putOnce', 'completeSeal', 'clearSealDue'];
     expect(deaths).toEqual(calls.flatMap((call) => [`before ${call}`, `after ${call}`]));
   });
 

@@ -7,6 +7,8 @@ export interface SealRequest {
   entryId: string;
   tenant: string;
   runId: string;
+  /** Of a run that was not sealed soon. */
+  again?: boolean;
   /** Of an addendum. */
   seq?: number;
   /** Of the output of a command. */
@@ -47,7 +49,8 @@ export class MemoryOutbox implements OutboxDispatcher {
       const { id: entryId, kind, tenant, runId } = entry;
       const request = { entryId, tenant, runId };
       if (kind === 'seal_evidence' || kind === 'export_run') {
-        this.#seals.push({ kind, ...request });
+        const again = kind === 'seal_evidence' && entry.attempts > 0;
+        this.#seals.push({ kind, ...request, ...(again && { again }) });
         return;
       }
       if (kind === 'seal_addendum') {

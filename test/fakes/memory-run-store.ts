@@ -14,7 +14,7 @@ import { type CommitEvent, kindOf } from '../../lambdas/run/events/events.ts';
 import type { IdempotencyRecord } from '../../lambdas/run/idempotency.ts';
 import { dayOf, type LogEntry, logEntryId } from '../../lambdas/run/log-entry.ts';
 import { keyIsFree, type Receipt } from '../../lambdas/run/receipt.ts';
-import { isTerminal, lostTrigger, type Run, type Trigger } from '../../lambdas/run/run.ts';
+import { dueAtOf, lostTrigger, type Run, type TerminalRun, type Trigger } from '../../lambdas/run/run.ts';
 import { listedField, matchesFilter, needsMoreThanItsList, type RunFilter } from '../../lambdas/run/run-filter.ts';
 import {
   type AddendumRecord,
@@ -412,9 +412,10 @@ export class MemoryRunStore implements RunStore {
 
   /** A postponement lasts until the run's next commit. */
   #dueTime(run: Run): { dueAt: string; sweeps: number } | undefined {
-    if (isTerminal(run) || run.dueAt === undefined) return undefined;
+    const dueAt = dueAtOf(run);
+    if (dueAt === undefined) return undefined;
     const postponed = this.#postponed.get(runOf(run.tenant, run.runId));
-    if (postponed?.seq !== run.seq) return { dueAt: dueTimeStep(run.dueAt, this.#dueStepMs), sweeps: 0 };
+    if (postponed?.seq !== run.seq) return { dueAt: dueTimeStep(dueAt, this.#dueStepMs), sweeps: 0 };
     return { dueAt: postponed.dueAt, sweeps: postponed.sweeps };
   }
 
@@ -465,14 +466,14 @@ export class MemoryRunStore implements RunStore {
   }
 
   completeSeal(
-    entryId: string,
+    entryId: string | undefined,
     tenant: string,
     runId: string,
     evidence: EvidenceRecord,
     { logged, outboxEntries }: { logged: LogEntry; outboxEntries: OutboxEntry[] },
   ): Promise<void> {
     return this.operation('completeSeal', () => {
-      const deleteEntry = write(this.#outbox, [entryId], undefined);
+      const deleteEntry = entryId === undefined ? [] : [write(this.#outbox, [entryId], undefined)];
       const { addendum } = logged;
       const key = runOf(tenant, runId);
       const refusals = transact([
@@ -481,9 +482,19 @@ export class MemoryRunStore implements RunStore {
           : write(this.#addenda, [key, padded(addendum)], { seq: addendum, ...evidence }, isNew),
         write(this.#logged, [`${tenant}#${dayOf(logged.sealedAt)}`, logEntryId(logged)], logged),
         ...outboxEntries.map((entry) => write(this.#outbox, [entry.id], entry)),
-        deleteEntry,
+        ...deleteEntry,
       ]);
-      if (refusals) transact([deleteEntry]);
+      if (refusals) transact(deleteEntry);
+    });
+  }
+
+  clearSealDue({ sealDueAt: _due, ...run }: TerminalRun, entry?: OutboxEntry): Promise<boolean> {
+    return this.operation('clearSealDue', () => {
+      const refusals = transact([
+        write(this.#runs, [runOf(run.tenant, run.runId)], run, (current) => current?.seq === run.seq),
+        ...(entry ? [write(this.#outbox, [entry.id], entry)] : []),
+      ]);
+      return !refusals;
     });
   }
 

@@ -39,7 +39,7 @@ describe('6.1 a delivery', () => {
         trigger: { source: 'github', event: 'issues.opened', key: 'github:delivery-1' },
         subject: 'github:octo-org/payments#7',
         createdAt: '2026-01-02T03:04:05.000Z',
-        dueAt: '2026-01-02T03:04:35.000Z',
+        dueAt: '2026-01-02T03:05:05.000Z',
         deadlineAt: '2026-01-02T05:04:05.000Z',
       },
       trigger: { fields: delivery.fields, payload: delivery.payload },

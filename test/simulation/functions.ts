@@ -108,6 +108,8 @@ export interface SealMessage {
   entryId: string;
   tenant: string;
   runId: string;
+  /** Of a run that was not sealed soon. */
+  again?: boolean;
   /** Of an addendum. */
   seq?: number;
   /** Only the output of a command is to be stored. Output itself is not simulated. */

@@ -6,6 +6,7 @@ import { bundlesIn, isBundleObject } from '../../lambdas/evidence/bundle/bundle-
 import { type Approval, isOpen } from '../../lambdas/run/approval.ts';
 import type { TenantSettings } from '../../lambdas/run/caps.ts';
 import type { RunChange } from '../../lambdas/run/commit.ts';
+import { endsRun } from '../../lambdas/run/ended-run.ts';
 import { CountersignError, type ErrorCode } from '../../lambdas/run/errors.ts';
 import type { StartedRun } from '../../lambdas/run/idempotency.ts';
 import type { Run } from '../../lambdas/run/run.ts';
@@ -158,8 +159,12 @@ export class Observer {
     this.agents.committed(change, before, after.run);
     this.sessions.committed(change, before, after.run);
     const seals = [...this.#store.inside.outbox()].filter(({ kind }) => kind !== 'store_output');
-    if (TERMINAL.has(after.run.status) && !seals.some((entry) => entry.runId === runId)) {
-      this.#report('an ended run has an outbox entry for its evidence', `${runId}, ended by ${by.id}`);
+    const isEnded = TERMINAL.has(after.run.status);
+    if (isEnded && endsRun(change.commit) && !('sealDueAt' in after.run)) {
+      this.#report('an ended run is due until it is sealed', `${runId}, ended by ${by.id}`);
+    }
+    if (isEnded && !endsRun(change.commit) && !seals.some((entry) => entry.runId === runId)) {
+      this.#report('a commit after the end has an outbox entry for its evidence', `${runId}, by ${by.id}`);
     }
     if (change.commit.events.some(({ type }) => type === 'run.resolved')) {
       this.situations.record('an ended run is resolved');

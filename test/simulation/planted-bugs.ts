@@ -557,6 +557,25 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     shapes: 'parallel-steps',
   },
   {
+    name: 'an ended run is not due, so that a lost message loses its seal',
+    edits: [{ file: CONCLUDE, find: '  draft.requireSeal(sealDueAt(draft));\n', replace: '' }],
+    violates: ['an ended run is due until it is sealed', 'every ended run is sealed'],
+    shapes: 'sequential-steps',
+  },
+  {
+    name: 'a worker does not seal an ended run that is due',
+    edits: [
+      {
+        file: 'lambdas/worker/process-run.ts',
+        find: 'if (await worker.runs.clearSealDue(run, entry)) await',
+        replace: 'if (await worker.runs.clearSealDue(run)) await',
+      },
+      { file: 'lambdas/worker/process-run.ts', find: 'worker.outbox.dispatch(entry);', replace: 'undefined;' },
+    ],
+    violates: ['every ended run is sealed'],
+    shapes: 'sequential-steps',
+  },
+  {
     name: 'evidence is sealed early',
     edits: [
       {
@@ -988,7 +1007,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         replace: 'if (next && !isTerminal(state.run)) {',
       },
     ],
-    violates: ['evidence is complete', 'an ended run has an outbox entry for its evidence'],
+    violates: ['evidence is complete', 'a commit after the end has an outbox entry for its evidence'],
     shapes: 'rolled-back-after-end',
   },
   {

@@ -148,6 +148,9 @@ export function portsFor(shared: SharedServices, by: Invocation) {
       if (store.inside.evidence(tenant, runId)) observer.situations.record('evidence is sealed a second time');
       return store.completeSeal(...args);
     }),
+    clearSealDue: call('store', 'clearSealDue', (...args: Parameters<RunStore['clearSealDue']>) =>
+      store.clearSealDue(...args),
+    ),
     completeExport: call('store', 'completeExport', (...args: Parameters<RunStore['completeExport']>) =>
       store.completeExport(...args),
     ),

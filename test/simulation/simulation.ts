@@ -202,7 +202,8 @@ export class Simulation {
       outbox: {
         dispatch: (entry, fault) => {
           const { id: entryId, tenant, runId } = entry;
-          if (entry.kind === 'seal_evidence') seals.send({ entryId, tenant, runId }, 0, fault);
+          if (entry.kind === 'seal_evidence')
+            seals.send({ entryId, tenant, runId, again: entry.attempts > 0 }, 0, fault);
           else if (entry.kind === 'seal_addendum') seals.send({ entryId, tenant, runId, seq: entry.seq }, 0, fault);
           else if (entry.kind === 'store_output') seals.send({ entryId, tenant, runId, isOutput: true }, 0, fault);
           else if (entry.kind === 'start_approval') this.machine.start(entry);

@@ -69,14 +69,31 @@ describe('a run', () => {
     ]);
   });
 
-  it('puts an outbox entry for the evidence into the terminal commit, and sends it at once', async () => {
+  it('requests the evidence at once, and the run is due until it is sealed', async () => {
     const message = await shop.begin(LABEL);
     await shop.work(message);
     expect(shop.outbox.receiveSeals()).toEqual([
       { kind: 'seal_evidence', entryId: `acme.${message.runId}.seal_evidence`, ...message },
     ]);
+    expect((await shop.now(message)).run).toHaveProperty('sealDueAt');
     await shop.finish(message);
     expect(await shop.runs.evidence(message.tenant, message.runId)).toBeDefined();
+    expect((await shop.now(message)).run).not.toHaveProperty('sealDueAt');
+    expect((await shop.runs.openOutbox('acme', 10)).entries).toEqual([]);
+  });
+
+  it('requests the evidence again if the run is due, with an outbox entry, so that operators see it if that fails, too', async () => {
+    const message = await shop.begin(LABEL);
+    await shop.work(message);
+    shop.outbox.receiveSeals();
+    await shop.work(message);
+    expect(shop.outbox.receiveSeals()).toEqual([]);
+    shop.clock.advance(2 * 60_000);
+    await shop.work(message);
+    expect(shop.outbox.receiveSeals()).toHaveLength(1);
+    expect((await shop.runs.openOutbox('acme', 10)).entries).toMatchObject([{ kind: 'seal_evidence', attempts: 1 }]);
+    await shop.work(message);
+    expect(shop.outbox.receiveSeals()).toEqual([]);
   });
 
   it('commits the intent before it sends the write', async () => {
@@ -187,7 +204,7 @@ describe('many inner steps', () => {
       ['route', 'succeeded'],
       ['assign', 'succeeded'],
     ]);
-    expect(between.run).toMatchObject({ status: 'running', dueAt: new Date(shop.clock.now() + 30_000).toISOString() });
+    expect(between.run).toMatchObject({ status: 'running', dueAt: new Date(shop.clock.now() + 60_000).toISOString() });
     expect(notes()).toEqual([]);
     expect(shop.queue.receive()).toEqual([message]);
     shop.disturb((_name, run) => run());

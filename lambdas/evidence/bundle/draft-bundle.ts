@@ -14,15 +14,16 @@ import { type BundleClaim, bundleClaim, withBrokenRules } from './bundle-claim.t
 import { BundleDraft } from './bundle-draft.ts';
 import type { EvidenceDocument } from './document.ts';
 
-/** Which run to seal, and the outbox entry that requires it. */
+/** Which run to seal. `again`: the run was not sealed soon after its end, so the outbox entry with this id is stored. */
 export interface SealRequest {
   entryId: string;
   tenant: string;
   runId: string;
+  again?: boolean | undefined;
 }
 
 export interface BundleReads {
-  runs: Pick<RunStore, 'everyRow' | 'receipts' | 'completeOutboxEntry'>;
+  runs: Pick<RunStore, 'everyRow' | 'receipts' | 'completeOutboxEntry' | 'clearSealDue'>;
   exports: Pick<Exports, 'wanted'>;
   /** Absent in a stage without traces. */
   traces?: Pick<RunTraces, 'begin'> | undefined;
@@ -46,7 +47,7 @@ export async function draftBundle(
   reads: BundleReads,
   request: SealRequest,
 ): Promise<DraftedBundle | { sealed: TerminalRun } | undefined> {
-  const { entryId, tenant, runId } = request;
+  const { entryId, tenant, runId, again } = request;
   const draft = new BundleDraft();
   const exported = new ExportDraft(reads.exports.wanted);
   const trace = reads.traces?.begin();
@@ -61,7 +62,8 @@ export async function draftBundle(
     return undefined;
   }
   if (draft.isSealed && isTerminal(run)) {
-    await reads.runs.completeOutboxEntry(entryId);
+    if (again) await reads.runs.completeOutboxEntry(entryId);
+    if (run.sealDueAt !== undefined) await reads.runs.clearSealDue(run);
     return { sealed: run };
   }
   if (!isTerminal(run)) throw new Error(`run ${runId} is still ${run.status}; only a finished run can be sealed`);

@@ -115,7 +115,9 @@ async function record(
   const { tenant, runId } = run;
   const evidence = { ...place, sha256, sizeBytes: document.length, ...(artifacts.length > 0 && { artifacts }) };
   const logged = { runId, sha256, head: head.hash, count: head.count, sealedAt: place.sealedAt };
-  await runs.completeSeal(request.entryId, tenant, runId, evidence, { logged, outboxEntries });
+  const entryId = request.again ? request.entryId : undefined;
+  await runs.completeSeal(entryId, tenant, runId, evidence, { logged, outboxEntries });
+  if (run.sealDueAt !== undefined) await runs.clearSealDue(run);
   // Last: a collector that fails or is slow cannot affect evidence.
   await trace?.export(run);
   return run;

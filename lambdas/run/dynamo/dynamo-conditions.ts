@@ -12,6 +12,7 @@ export const rowIsStill = (read: Item | undefined): Condition =>
   read ? { expression: '#doc = :doc', values: { ':doc': read.doc?.S ?? read.doc?.B } } : ROW_IS_NEW;
 /** Its row may be some commits older than the last one. Two commits after the same one have the same key, and one is lost. */
 export const runIsBefore = (seq: number): Condition => ({ expression: '#seq < :seq', values: { ':seq': seq } });
+export const runIsAt = (seq: number): Condition => ({ expression: '#seq = :seq', values: { ':seq': seq } });
 export const revisionIs = (revision: number): Condition => ({
   expression: '#revision = :revision',
   values: { ':revision': revision },

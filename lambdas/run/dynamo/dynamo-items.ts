@@ -10,7 +10,7 @@ import type { Commit } from '../commit.ts';
 import { CountersignError } from '../errors.ts';
 import type { IdempotencyRecord } from '../idempotency.ts';
 import type { Receipt } from '../receipt.ts';
-import { isTerminal, type Run, type Trigger } from '../run.ts';
+import { dueAtOf, isTerminal, type Run, type Trigger } from '../run.ts';
 import { isOverdue, listedTitle, needsResolution } from '../run-filter.ts';
 import { DUE_SHARDS, dueTimeStep } from '../run-store.ts';
 import { shortSubject } from '../subject.ts';
@@ -113,6 +113,7 @@ const inList = ({ index, partition }: keys.RunList, at: string) => inIndex(index
 
 export function runItem(run: Run): Item {
   const { tenant, runId, createdAt, status, assignee } = run;
+  const due = dueAtOf(run);
   return toItem(keys.runKey(tenant, runId), run, {
     ...PACKED,
     ...inList(keys.RUN_LISTS.all(tenant), createdAt),
@@ -120,7 +121,7 @@ export function runItem(run: Run): Item {
     ...(isOverdue(run) && inList(keys.RUN_LISTS.overdue(tenant), createdAt)),
     ...(needsResolution(run) && inList(keys.RUN_LISTS.needsResolution(tenant), createdAt)),
     ...(assignee !== undefined && inList(keys.RUN_LISTS.assignee(tenant, assignee), createdAt)),
-    ...(!isTerminal(run) && run.dueAt !== undefined && dueAt(runId, dueTimeStep(run.dueAt))),
+    ...(due !== undefined && dueAt(runId, dueTimeStep(due))),
   });
 }
 

@@ -1,6 +1,7 @@
 import {
   BatchGetItemCommand,
   ConditionalCheckFailedException,
+  DeleteItemCommand,
   type DynamoDBClient,
   GetItemCommand,
   PutItemCommand,
@@ -78,6 +79,20 @@ export class DynamoRows {
     } catch (error) {
       if (error instanceof ConditionalCheckFailedException) return false;
       throw error;
+    }
+  }
+
+  /** Deletes one row without a transaction. */
+  async delete(key: Key, pause: Pause): Promise<void> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        await this.#client.send(new DeleteItemCommand({ TableName: this.#table, Key: marshall(key) }));
+        return;
+      } catch (error) {
+        // A transaction is writing the row.
+        if (!(error instanceof TransactionConflictException) || attempt === UNREAD_ATTEMPTS_MAX) throw error;
+        await pause.sleep(pause.random() * UNREAD_BACKOFF_MS * 2 ** attempt);
+      }
     }
   }
 

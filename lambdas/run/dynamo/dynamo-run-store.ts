@@ -4,7 +4,7 @@ import type { Approval } from '../approval.ts';
 import type { Commit, CreatedRun, RunChange, StepWrite } from '../commit.ts';
 import type { IdempotencyRecord } from '../idempotency.ts';
 import { dayOf, type LogEntry, logEntryId } from '../log-entry.ts';
-import type { Run, Trigger } from '../run.ts';
+import type { Run, TerminalRun, Trigger } from '../run.ts';
 import {
   type ArtifactReference,
   type CommitResult,
@@ -31,6 +31,7 @@ import {
   receiptIsAs,
   recordIsNewOrExpired,
   revisionIs,
+  runIsAt,
   runIsBefore,
   tokenIsNotLaterThan,
 } from './dynamo-conditions.ts';
@@ -214,7 +215,7 @@ export class DynamoRunStore extends DynamoRunReads implements RunStore {
   }
 
   async completeSeal(
-    entryId: string,
+    entryId: string | undefined,
     tenant: string,
     runId: string,
     evidence: EvidenceRecord,
@@ -226,10 +227,16 @@ export class DynamoRunStore extends DynamoRunReads implements RunStore {
       this.rows.put(toItem(key, evidence), ROW_IS_NEW),
       this.rows.put(toItem(keys.logEntryKey(tenant, dayOf(logged.sealedAt), logEntryId(logged)), logged)),
       ...outboxEntries.map((entry) => this.rows.put(outboxItem(entry))),
-      this.rows.remove(keys.outboxKey(entryId)),
+      ...(entryId === undefined ? [] : [this.rows.remove(keys.outboxKey(entryId))]),
     ]);
     // Sealed before: the first record stays, and only the outbox entry is deleted.
-    if (refusals) await this.completeOutboxEntry(entryId);
+    if (refusals && entryId !== undefined) await this.completeOutboxEntry(entryId);
+  }
+
+  async clearSealDue({ sealDueAt: _due, ...run }: TerminalRun, entry?: OutboxEntry): Promise<boolean> {
+    const [item, asRead] = [runItem(run), runIsAt(run.seq)];
+    if (!entry) return this.rows.save(item, asRead);
+    return !(await this.#transact([this.rows.put(item, asRead), this.rows.put(outboxItem(entry))]));
   }
 
   async completeExport(entryId: string, tenant: string, runId: string, artifacts: ArtifactReference[]): Promise<void> {
@@ -251,7 +258,7 @@ export class DynamoRunStore extends DynamoRunReads implements RunStore {
   }
 
   async completeOutboxEntry(entryId: string): Promise<void> {
-    await this.#transact([this.rows.remove(keys.outboxKey(entryId))]);
+    await this.rows.delete(keys.outboxKey(entryId), this.pause);
   }
 
   async storeTaskToken(

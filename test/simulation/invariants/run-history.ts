@@ -1,6 +1,6 @@
 import { commitHash, genesisHash } from '../../../lambdas/run/commit.ts';
 import type { Initiator } from '../../../lambdas/run/events/run-events.ts';
-import type { Run } from '../../../lambdas/run/run.ts';
+import type { Run, TerminalRun } from '../../../lambdas/run/run.ts';
 import type { Step } from '../../../lambdas/run/step.ts';
 import type { StatusChanged } from '../../../lambdas/run/transitions.ts';
 import { needsOf } from '../../../lambdas/workflow/step-order.ts';
@@ -67,8 +67,10 @@ function unchangeable(run: Run): object {
     assignee: _a,
     resolution: _r,
     rolledBackBy: _b,
+    // A commit and the seal at the same time: then it is due once more.
+    sealDueAt: _due,
     ...rest
-  } = run;
+  } = run as TerminalRun;
   return rest;
 }
 
