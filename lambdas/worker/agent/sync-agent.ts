@@ -1,8 +1,8 @@
 import type * as z from 'zod';
 import { type Agent, heldAt, isOffline, stateOf, withAssignment } from '../../agents/agent.ts';
-import { changeAgent } from '../../agents/agent-lifecycle.ts';
 import type { AgentCaller, SyncAgent, SyncResult } from '../../agents/agent-requests.ts';
-import { type AssignmentPlace, placeOf } from '../../agents/assignment.ts';
+import type { Assignment } from '../../agents/assignment.ts';
+import { type Assignment, type AssignmentPlace, placeOf } from '../../agents/assignment.ts';
 import type { HeartbeatRequest } from '../../agents/protocol.ts';
 import { isoNow } from '../../entry/ports.ts';
 import { agentsAreEnabled } from '../../run/caps.ts';
@@ -142,12 +142,12 @@ function synced(
 /** The offers that the agent has not acknowledged. A response may be lost, so they are repeated until they expire. */
 async function offersOf({ agents }: AgentPorts, agent: Agent, at: string): Promise<SyncResult['assignments']> {
   const offered = heldAt(agent, at).filter(({ state }) => state === 'offered');
-  const rows = await Promise.all(
-    offered.map(async ({ assignmentId }) => {
-      const place = placeOf(assignmentId);
-      return place && agents.assignment(agent.tenant, place);
-    }),
-  );
+  const rows: (Assignment | undefined)[] = [];
+  // One after the other: if one of several failed, AWS would suspend the function while the others are open.
+  for (const { assignmentId } of offered) {
+    const place = placeOf(assignmentId);
+    if (place) rows.push(await agents.assignment(agent.tenant, place));
+  }
   return rows.flatMap((row) =>
     row?.status === 'offered' && row.agentId === agent.agentId
       ? [{ assignment_id: row.assignmentId, envelope: row.envelope, traceparent: row.traceparent }]
