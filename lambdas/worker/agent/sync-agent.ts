@@ -1,7 +1,7 @@
 import type * as z from 'zod';
 import { type Agent, heldAt, isOffline, stateOf, withAssignment } from '../../agents/agent.ts';
+import { changeAgent } from '../../agents/agent-lifecycle.ts';
 import type { AgentCaller, SyncAgent, SyncResult } from '../../agents/agent-requests.ts';
-import type { Assignment } from '../../agents/assignment.ts';
 import { type Assignment, type AssignmentPlace, placeOf } from '../../agents/assignment.ts';
 import type { HeartbeatRequest } from '../../agents/protocol.ts';
 import { isoNow } from '../../entry/ports.ts';
