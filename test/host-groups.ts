@@ -16,6 +16,16 @@ export const HOST_GROUPS: Record<string, readonly string[]> = {
     'local/tools',
     'local/outbox',
   ],
+  'local/host-group-5': [
+    'cli/runs',
+    'cli/webhook-send',
+    'local/bulk',
+    'local/mcp',
+    'local/request-counts',
+    'local/burst',
+    'local/stop-writes',
+  ],
+  'local/host-group-6': ['local/sessions', 'local/agents-api', 'local/digest', 'local/canaries'],
   'browser/host-group-3': ['browser/console-pages', 'browser/console-sessions', 'browser/flags', 'browser/dashboard'],
   'browser/host-group-4': ['browser/console-live', 'browser/console', 'browser/console-attacks', 'browser/docs-page'],
 };

@@ -13,6 +13,7 @@ const INCIDENTS = IS_STORM ? 50 : 20;
 const ISSUES = 3 * INCIDENTS;
 const RUNS = ISSUES + INCIDENTS;
 const CONCURRENCY = 8;
+const SWITCHED_AT = Math.floor(0.3 * RUNS);
 /** Longer than functions cache settings. */
 const KNOWN_EVERYWHERE_AFTER_MS = 61_000;
 const TIMEOUT_MS = 10 * 60_000;
@@ -62,10 +63,18 @@ it(
     const all: (number | Incident)[] = Array.from({ length: ISSUES }, (_, index) => 2_000 + index);
     for (const [index, each] of incidents.entries()) all.splice(index * 4, 0, each);
     let begun = 0;
+    let firstBegun = '';
     const runIds = await inParallel(all, CONCURRENCY, async (each) => {
       begun += 1;
-      if (begun === Math.floor(0.3 * RUNS)) await turnWrites(false);
-      return begin(each);
+      if (begun === SWITCHED_AT) {
+        await host.waitForRun(firstBegun, isTerminal);
+        await turnWrites(false);
+        // No run that begins later can write, however fast the workers are.
+        await host.advance(KNOWN_EVERYWHERE_AFTER_MS);
+      }
+      const runId = await begin(each);
+      firstBegun ||= runId;
+      return runId;
     });
     expect(new Set(runIds).size).toBe(RUNS);
     await host.advance(KNOWN_EVERYWHERE_AFTER_MS);

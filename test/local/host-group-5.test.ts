@@ -1,0 +1,3 @@
+import { onOneHost } from './shared-host.ts';
+
+onOneHost('local/host-group-5');
