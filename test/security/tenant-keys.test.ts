@@ -29,6 +29,7 @@ const READ_BACK = [
   'parseTitle',
   'isEvidenceKey',
   'leaseOfOutput',
+  'indexOfStep',
 ];
 
 const made = Object.entries(keys).flatMap(([name, key]) =>
