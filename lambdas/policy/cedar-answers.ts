@@ -53,12 +53,12 @@ function typeOf(value: unknown): unknown {
       return typeof value;
   }
   if (value === null) return value;
-  if (Array.isArray(value)) return [...new Set(value.map((element) => JSON.stringify(typeOf(element))))].sort();
+  if (Array.isArray(value)) return ['set', ...new Set(value.map((element) => JSON.stringify(typeOf(element))))].sort();
   // Levels and kinds are entities that the schema enumerates.
   if ('__entity' in value) return value;
   // Always a time in ISO format.
   if ('__extn' in value) return JSON.stringify(value).length;
-  return Object.entries(value).map(([name, each]) => [name, typeOf(each)]);
+  return ['record', ...Object.entries(value).map(([name, each]) => [name, typeOf(each)])];
 }
 
 /** The attributes of the context that a policy reads, from its JSON form; undefined if it uses the context in another way. */

@@ -25,7 +25,7 @@ export interface LeaseTimes {
 export const WORKER_TIMEOUT_MS = 30_000;
 /** A request reaches the target within this time or never. */
 const REQUEST_FLIGHT_MS = 10_000;
-const CLOCK_SKEW_MS = 10_000;
+export const CLOCK_SKEW_MS = 10_000;
 export const QUARANTINE_MS = WORKER_TIMEOUT_MS + REQUEST_FLIGHT_MS + CLOCK_SKEW_MS;
 export const LEASE_DURATION_MS = 60_000;
 /** Three renewals per lease: one lost renewal does no harm. */

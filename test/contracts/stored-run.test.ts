@@ -40,6 +40,8 @@ function interrupted(around: (command: object, send: () => Promise<unknown>) => 
 const until = later(AT, 10 * MINUTE_MS);
 const after = (run: Run, seconds: number) => new ChangeDraft(run, later(AT, seconds * 1_000));
 
+const BY = { initiator: 'system', actor: 'contract' } as const;
+
 let runs = 0;
 /** A run that is due in a minute, and whose first step is held under the fencing number 2. */
 async function running(): Promise<Run> {
@@ -47,6 +49,9 @@ async function running(): Promise<Run> {
   const { ingest, run } = accepted({ tenant: 'stored', runId: `run_stored_${runs}`, key: `key_${runs}` });
   await store.ingest(ingest);
   const begun = after(run, 1)
+    .move('enriching', BY)
+    .move('ready', BY)
+    .move('running', BY)
     .note({ dueAt: later(AT, MINUTE_MS) })
     .writeStep(held(0, 2))
     .seal();
@@ -70,6 +75,21 @@ it('a lease that another worker takes during its first renewal is not renewed', 
   });
   expect(await staleWorker.renewLease(run.tenant, run.runId, held(0, 2), until)).toBe(false);
   expect((await store.load(run.tenant, run.runId))?.steps).toEqual([held(0, 3)]);
+});
+
+it('a first renewal whose response was lost, or that is sent twice, is a renewal', async () => {
+  const run = await running();
+  let puts = 0;
+  const retrying = interrupted(async (command, send) => {
+    if (command instanceof PutItemCommand) puts += 1;
+    // Stored; the SDK sends it again, because it got no response.
+    if (puts === 2) await send();
+    return send();
+  });
+  expect(await retrying.renewLease(run.tenant, run.runId, held(0, 2), until)).toBe(true);
+  const { tenant, runId } = await running();
+  const renewals = [1, 2, 3].map((ms) => store.renewLease(tenant, runId, held(0, 2), later(until, ms)));
+  expect(await Promise.all(renewals)).toEqual([true, true, true]);
 });
 
 /** A commit that writes the row of the run, and one that writes that of a large step. */
@@ -97,6 +117,43 @@ it.each([
     expect(reads).toBe(2);
   },
 );
+
+it.each([RUN_SORT_KEY, 'STEP#0000'])('a run of which %s was read before a commit is read again', async (row) => {
+  const large = (leaseVersion: number) => ({ ...held(0, leaseVersion), input: { text: 'x'.repeat(5_000) } });
+  const run = await committed(
+    after(await running(), 2)
+      .writeStep(large(3), 2)
+      .seal(),
+  );
+  const next = after(run, 3).note({ assignee: 'ana' }).writeStep(large(4), 3).seal();
+  let reads = 0;
+  const reader = interrupted(async (command, send) => {
+    const early = (await send()) as QueryCommandOutput;
+    reads += command instanceof QueryCommand ? 1 : 0;
+    if (reads !== 1) return early;
+    await committed(next);
+    const late = (await send()) as QueryCommandOutput;
+    const stale = early.Items?.filter(({ sk }) => sk?.S === row) ?? [];
+    return { ...late, Items: [...(late.Items?.filter(({ sk }) => sk?.S !== row) ?? []), ...stale] };
+  });
+  expect(await reader.load(run.tenant, run.runId)).toMatchObject({ run: next.run, steps: [large(4)] });
+  expect(reads).toBe(2);
+});
+
+it('the row of a run that waits is written with every commit, because the lists of open runs prove its head', async () => {
+  const dueAt = later(AT, 5 * 24 * 60 * MINUTE_MS);
+  let run = await committed(
+    after(await running(), 2)
+      .move('waiting_approval', BY)
+      .note({ dueAt })
+      .seal(),
+  );
+  // Somebody votes, and the others are reminded: nothing of this changes when it is due.
+  for (const minutes of [60, 24 * 60]) {
+    run = await committed(new ChangeDraft(run, later(AT, minutes * MINUTE_MS)).seal());
+    expect(await store.someRuns(run.tenant, [run.runId])).toEqual([run]);
+  }
+});
 
 it('the row of a run is written if its status, its lists or its due time change, and otherwise its state is still complete', async () => {
   const rows: string[][] = [];
@@ -127,7 +184,8 @@ it('the row of a run is written if its status, its lists or its due time change,
 
 it('a run whose due time has come gets a row with the next commit, because the sweeper may have postponed it', async () => {
   const run = await running();
-  const late = new ChangeDraft(run, later(AT, 2 * MINUTE_MS)).writeStep(held(1)).seal();
+  // The clock of the sweeper may be ahead of this worker's.
+  const late = new ChangeDraft(run, later(AT, MINUTE_MS - 1_000)).writeStep(held(1)).seal();
   await committed(late);
   expect(await store.someRuns(run.tenant, [run.runId])).toEqual([late.run]);
 });

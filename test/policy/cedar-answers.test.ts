@@ -125,6 +125,7 @@ it.each([
   ['a number that is not whole', aRequest({}, { writesBefore: 1.5 })],
   ['a number for a text', aRequest({ target: 7 as unknown as string })],
   ['makers that are not texts', aRequest({ makers: [7 as unknown as string] })],
+  ['a record for a set', aRequest({ makers: {} as unknown as string[] })],
 ])('refuses %s, also after it has permitted a write that differs in nothing else', async (_, request) => {
   const set = await newSet();
   expect(set.decide(aRequest()).verdict).toBe('allow');

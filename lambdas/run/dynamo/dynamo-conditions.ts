@@ -59,10 +59,11 @@ export const leaseIsHeldAt = (leaseVersion: number): Condition => ({
   expression: '#leaseVersion = :leaseVersion AND #status = :held',
   values: { ':leaseVersion': leaseVersion, ':held': 'held' },
 });
-/** The lease was neither renewed nor taken from its holder. An earlier one of the step may have been. */
-export const leaseHasNoRow = (leaseVersion: number): Condition => ({
-  expression: 'attribute_not_exists(#pk) OR #leaseVersion < :leaseVersion',
-  values: { ':leaseVersion': leaseVersion },
+/** Nobody has taken the lease from its holder. An earlier one of the step may have been taken, and our own renewal may be sent again. */
+export const leaseIsNotTaken = (leaseVersion: number): Condition => ({
+  expression:
+    'attribute_not_exists(#pk) OR #leaseVersion < :leaseVersion OR (#leaseVersion = :leaseVersion AND #status = :held)',
+  values: { ':leaseVersion': leaseVersion, ':held': 'held' },
 });
 export const attemptsAre = (attempts: number): Condition => ({
   expression: '#attempts = :attempts',

@@ -24,8 +24,8 @@ import {
   ATTEMPTS_ARE_NOT_COUNTED,
   attemptsAre,
   dueTimeIs,
-  leaseHasNoRow,
   leaseIsHeldAt,
+  leaseIsNotTaken,
   ROW_EXISTS,
   ROW_IS_NEW,
   receiptIsAs,
@@ -184,7 +184,7 @@ export class DynamoRunStore extends DynamoRunReads implements RunStore {
     if (await this.rows.save(item, leaseIsHeldAt(leaseVersion))) return true;
     const now = (await this.runAndStep(tenant, runId, index))?.step;
     if (now?.status !== 'running' || now.leaseVersion !== leaseVersion) return false;
-    return this.rows.save(item, leaseHasNoRow(leaseVersion));
+    return this.rows.save(item, leaseIsNotTaken(leaseVersion));
   }
 
   postponeRun({ tenant, runId, dueAt, sweeps }: DueRun, until: string): Promise<boolean> {

@@ -1,5 +1,6 @@
 import type { Commit, StepWrite } from '../commit.ts';
-import { type ActiveRun, isTerminal, type Run } from '../run.ts';
+import { CLOCK_SKEW_MS, later } from '../lease.ts';
+import { type ActiveRun, isTerminal, type Run, type RunStatus } from '../run.ts';
 import { dueTimeStep } from '../run-store.ts';
 import type { Step } from '../step.ts';
 import { commitRow, docOf, type Item, keyOf, PACKED, toItem } from './dynamo-items.ts';
@@ -66,15 +67,19 @@ export function progressOf(run: Run): Progress {
 /**
  * Lists, indexes, the sweeper and conditions read the row of the run and no commit. So it is written whenever a field of it
  * changes that is not `Progress`, and when the time changes at which the sweeper must find it, and when that time has come:
- * the sweeper may have postponed it. A running run gets a new time with each claim, so its row is never older than a
- * lease, except for what is counted in it.
+ * the sweeper, whose clock may be ahead, may have postponed it. A run that waits, perhaps for days, gets its row with every
+ * commit, because the hourly lists of open runs prove its head. A run in motion gets a new time with each claim, so its row is
+ * never older than a lease.
  */
 export function needsRunRow(before: Run, after: Run): boolean {
   // Who has read a later commit than the first knows that the run exists.
-  if (before.seq === 1 || isTerminal(before) || isTerminal(after)) return true;
-  if (before.dueAt === undefined || after.dueAt === undefined || before.dueAt <= after.updatedAt) return true;
+  if (before.seq === 1 || isTerminal(before) || isTerminal(after) || !IN_MOTION.includes(after.status)) return true;
+  if (before.dueAt === undefined || after.dueAt === undefined) return true;
+  if (before.dueAt <= later(after.updatedAt, CLOCK_SKEW_MS)) return true;
   return dueTimeStep(before.dueAt) !== dueTimeStep(after.dueAt) || lasting(before) !== lasting(after);
 }
+
+const IN_MOTION: readonly RunStatus[] = ['running', 'rolling_back'];
 
 function lasting(run: ActiveRun): string {
   const { seq: _seq, headHash: _hash, updatedAt: _at, currentStep: _step, dueAt: _due, writes: _writes, ...rest } = run;
@@ -97,6 +102,8 @@ export class StoredRun {
   #last?: StoredCommit;
   #run?: Run;
   readonly #steps = new Map<number, { step: Step; ofCommit: number }>();
+  /** The last commit that says that a step has a row of its own. */
+  readonly #stepsInRows = new Map<number, number>();
   readonly #leases = new Map<number, StoredLease>();
   /** The steps that `takeOut` has not returned yet. */
   #lastFirst?: number[];
@@ -112,6 +119,9 @@ export class StoredRun {
   takeCommit(commit: StoredCommit): Commit {
     if (!this.#last || this.#last.seq < commit.seq) this.#last = commit;
     for (const step of commit.steps ?? []) this.#takeStep(step, commit.seq);
+    for (const index of commit.stepsInRows ?? []) {
+      this.#stepsInRows.set(index, Math.max(commit.seq, this.#stepsInRows.get(index) ?? 0));
+    }
     return commitIn(commit);
   }
 
@@ -121,10 +131,14 @@ export class StoredRun {
     if (!known || known.ofCommit < ofCommit) this.#steps.set(step.index, { step, ofCommit });
   }
 
-  /** The row of the run, or of a large step, is of a later commit than was read: the run must be read again. */
+  /** The rows are not those of one commit: the run was changed while it was read, and must be read again. */
   get isTorn(): boolean {
-    const ofCommits = [...this.#steps.values()].map(({ ofCommit }) => ofCommit);
-    return Math.max(this.#run?.seq ?? 0, ...ofCommits) > (this.#last?.seq ?? 1);
+    const [run, last] = [this.#run?.seq ?? 0, this.#last?.seq ?? 1];
+    const steps = [...this.#steps.values()].map(({ ofCommit }) => ofCommit);
+    const rowsAreLater = Math.max(run, ...steps) > last;
+    const runIsEarlier = this.#run !== undefined && run < last && this.#last?.run === undefined;
+    const stepIsEarlier = [...this.#stepsInRows].some(([index, seq]) => (this.#steps.get(index)?.ofCommit ?? 0) < seq);
+    return rowsAreLater || runIsEarlier || stepIsEarlier;
   }
 
   get run(): Run | undefined {

@@ -7,9 +7,14 @@ import { functionWith, template } from './small-template.ts';
 /** `how`: by iteration, as the `fetch` of bundles reads, or by events. */
 const CALLER = `
   const http = process.getBuiltinModule('node:http');
-  export const handler = ({ port, method, path, body, how }) => new Promise((resolve) => {
-    const headers = { Authorization: 'Bearer ghp_test', 'content-type': 'application/json' };
-    const sent = http.request({ host: '127.0.0.1', port, method, path, headers });
+  export const handler = ({ port, method, path, body, how, more }) => new Promise((resolve) => {
+    const headers = { Authorization: 'Bearer ghp_test', 'content-type': 'application/json', ...more };
+    let sent;
+    try {
+      sent = http.request({ host: '127.0.0.1', port, method, path, headers });
+    } catch ({ code }) {
+      return resolve({ code });
+    }
     const events = [];
     sent.on('error', ({ code, message }) => resolve({ code, message }));
     sent.once('close', () => events.push('closed'));
@@ -117,6 +122,14 @@ test('statuses and delays are injected, and each call is recorded once', async (
   const { response } = await own('GET', 'calls');
   const { calls } = response.body as { calls: { system: string; method: string; status: number }[] };
   expect(calls.map(({ method, status }) => `${method} ${status}`)).toEqual(['GET 502', 'GET 200']);
+});
+
+test('what an HTTP client refuses to send is refused, such as a credential with a line break', async () => {
+  const withHeader = (more: object) =>
+    host.functions.invoke('Caller', { port, method: 'GET', path: LABELS, more }) as Promise<Outcome>;
+  expect(await withHeader({ authorization: 'Bearer x\nx-other: y' })).toEqual({ code: 'ERR_INVALID_CHAR' });
+  expect(await withHeader({ 'not a name': 'x' })).toEqual({ code: 'ERR_INVALID_HTTP_TOKEN' });
+  expect(await call('GET', `${LABELS}?a b`)).toEqual({ code: 'ERR_UNESCAPED_CHARACTERS' });
 });
 
 test('requests to other paths and ports use sockets', async () => {
