@@ -3,12 +3,13 @@ import type { Commit } from '../lambdas/run/commit.ts';
 
 interface ShownRun {
   status: string;
-  approvals: { actionHash: string }[];
+  approvals: { actionHash: string; status: string }[];
   commits: Commit[];
 }
 
 /**
- * The time from a decision to the start of the approved step, by the times of their commits.
+ * The time from a decision to the start of the approved step, by the times of their commits. People decide after they are
+ * notified: a decision before that would add a transition of the execution, which then ends without having waited.
  */
 export async function decisionToStepMs(url: string, runIds: string[]): Promise<number[]> {
   const headers = { 'x-api-key': 'local-approver-key' };
@@ -18,7 +19,7 @@ export async function decisionToStepMs(url: string, runIds: string[]): Promise<n
   };
   const times: number[] = [];
   for (const runId of runIds) {
-    await until(async () => (await shown(runId)).status === 'waiting_approval');
+    await until(async () => (await shown(runId)).approvals.at(-1)?.status === 'notified');
     const actionHash = (await shown(runId)).approvals.at(-1)?.actionHash;
     const body = JSON.stringify({ actionHash });
     const decided = await fetch(`${url}/api/v1/runs/${runId}/approve`, { method: 'POST', headers, body });
