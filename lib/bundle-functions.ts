@@ -20,7 +20,7 @@ const REQUIRE_FOR_COMMONJS =
  * bundle that contains the source and beside no other, because policy engines slow down the start of a function.
  */
 const NEEDED_AT_RUN_TIME: Record<string, readonly string[]> = {
-  'lambdas/entry/lazy-jsonata.ts': ['node_modules/jsonata/{package.json,jsonata.js}'],
+  'lambdas/entry/bundle-replacements/lazy-jsonata.ts': ['node_modules/jsonata/{package.json,jsonata.js}'],
   'lambdas/policy/cedar-runtime.ts': ['node_modules/@cedar-policy/cedar-wasm/{,nodejs/}{package.json,*.js,*.wasm}'],
   'lambdas/policy/opa-runtime.ts': [
     'node_modules/@open-policy-agent/opa-wasm/{package.json,src/**/*.{js,cjs}}',
@@ -49,13 +49,13 @@ const PROGRAMS: Record<string, { entry: string; file: string }> = {
 
 /** What bundles contain in place of modules that cost much of a cold start. The files say why. */
 export const FUNCTION_ALIASES: Record<string, string> = {
-  'node:http': './lambdas/entry/node-http.ts',
-  '@aws-sdk/credential-provider-node': './lambdas/entry/environment-credentials.ts',
-  '@aws-sdk/core/client': './lambdas/entry/aws-sdk-plugins.ts',
-  '@aws-sdk/middleware-endpoint-discovery': './lambdas/entry/no-endpoint-discovery.ts',
-  '@smithy/signature-v4': './lambdas/entry/signature-v4.ts',
-  '@smithy/core/event-streams': './lambdas/entry/no-event-streams.ts',
-  jsonata: './lambdas/entry/lazy-jsonata.ts',
+  'node:http': './lambdas/entry/bundle-replacements/node-http.ts',
+  '@aws-sdk/credential-provider-node': './lambdas/entry/bundle-replacements/environment-credentials.ts',
+  '@aws-sdk/core/client': './lambdas/entry/bundle-replacements/aws-sdk-plugins.ts',
+  '@aws-sdk/middleware-endpoint-discovery': './lambdas/entry/bundle-replacements/no-endpoint-discovery.ts',
+  '@smithy/signature-v4': './lambdas/entry/bundle-replacements/signature-v4.ts',
+  '@smithy/core/event-streams': './lambdas/entry/bundle-replacements/no-event-streams.ts',
+  jsonata: './lambdas/entry/bundle-replacements/lazy-jsonata.ts',
 };
 
 /** The folder of an entry point's bundle: `intake/github` → the folder with its index.mjs. */
@@ -113,7 +113,7 @@ function settings(entryPoints: Record<string, string>, outdir: string, target = 
     mainFields: ['module', 'main'],
     alias: FUNCTION_ALIASES,
     // In place of the global `fetch`.
-    inject: ['lambdas/entry/node-fetch.ts'],
+    inject: ['lambdas/entry/bundle-replacements/node-fetch.ts'],
     // The SDK imports it in browsers only.
     external: ['bowser'],
     // Names stay readable in stack traces. With `minify` and `keepNames` instead, each import is a tenth slower: it names every function by a call.

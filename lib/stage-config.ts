@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { didYouMean } from '../lambdas/entry/did-you-mean.ts';
 import { ISSUERS_MAX, OWN_URL, repeatedIssuer, StageIssuer } from '../lambdas/entry/oidc-issuer.ts';
-import { Flags } from '../lambdas/run/flags-schema.ts';
+import { Flags } from '../lambdas/run/settings/flags-schema.ts';
 import { contentSecurityPolicy, issuerOrigins, POLICY_MAX_CHARACTERS } from './console/content-security-policy.ts';
 
 /** The stage that the local host runs. */

@@ -1,5 +1,5 @@
 import type { RequestFor, ResponseFrom } from '../../client/api-client.ts';
-import { FLAGS, type FlagName } from '../../lambdas/run/flags.ts';
+import { FLAGS, type FlagName } from '../../lambdas/run/settings/flags.ts';
 import { call, useApi } from '../data/api.ts';
 import { word } from '../parts/action.tsx';
 import { useDraft } from '../parts/draft.ts';

@@ -1,6 +1,6 @@
 import { type ReactNode, useState } from 'react';
 import { Link, useLocation } from 'wouter';
-import { FLAGS } from '../../lambdas/run/flags.ts';
+import { FLAGS } from '../../lambdas/run/settings/flags.ts';
 import { useOfflineSince } from '../data/connection.ts';
 import { useFlags } from '../data/flags.ts';
 import { useInboxCount } from '../data/inbox.ts';

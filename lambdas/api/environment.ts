@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { StageIssuer } from '../entry/oidc-issuer.ts';
 import { EVIDENCE_KEYS } from '../evidence/environment.ts';
-import { StageFlags } from '../run/flags-schema.ts';
+import { StageFlags } from '../run/settings/flags-schema.ts';
 import { RunChangerEnvironment } from '../run-changes/environment.ts';
 import { QUEUES } from './queue-names.ts';
 

@@ -6,7 +6,7 @@ import { CountersignError, recordedError } from '../run/errors.ts';
 import type { By, RunDraft } from '../run/run-draft.ts';
 import { factsOf, type WaitingApprovalStep } from '../run/step.ts';
 import { changeRun } from '../run-changes/change-run.ts';
-import { concludeRun } from '../run-changes/conclude-run.ts';
+import { concludeRun } from '../run-changes/conclusion/conclude-run.ts';
 import type { RunChanger, RunState } from '../run-changes/run-changer.ts';
 import { fail, succeed } from '../run-changes/step-endings.ts';
 import { assertInTime, closed, type Deciding, voteOf } from './check-decision.ts';

@@ -1,10 +1,10 @@
 import { type Clock, type Ids, isoNow, type Log } from '../entry/ports.ts';
-import type { CapWrite } from '../run/caps.ts';
 import { CountersignError } from '../run/errors.ts';
 import { IDEMPOTENCY_RETENTION_MS, type IdempotencyRecord, type StartedRun } from '../run/idempotency.ts';
 import { later } from '../run/lease.ts';
 import type { RunRequest, Trigger } from '../run/run.ts';
 import type { RunStore } from '../run/run-store.ts';
+import type { CapWrite } from '../run/settings/caps.ts';
 import { newRun, type StartedAutomation } from '../run-changes/new-run.ts';
 import type { StepQueue } from '../run-changes/step-queue.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';

@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import { SessionInput } from '../connectors/session/session-input.ts';
-import { Caps } from '../run/caps.ts';
 import { WEBHOOK_SOURCES } from '../run/run.ts';
 import { ConfigurationStrategy, Destination, type RunTerms } from '../run/run-terms.ts';
+import { Caps } from '../run/settings/caps.ts';
 import { Expression, Workflow } from '../workflow/workflow.ts';
 import { ModelId } from './configuration.ts';
 

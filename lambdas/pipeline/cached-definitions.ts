@@ -1,8 +1,8 @@
 import type { ProfileDefinition } from '../agents/profiles.ts';
 import { Cached } from '../entry/cached.ts';
 import type { Person } from '../people/people.ts';
-import type { TenantSettings } from '../run/caps.ts';
-import { type FlagValues, withStageFlags } from '../run/flags.ts';
+import type { TenantSettings } from '../run/settings/caps.ts';
+import { type FlagValues, withStageFlags } from '../run/settings/flags.ts';
 import type { PublishedWorkflow } from '../workflow/workflow.ts';
 import type { StoredConfiguration } from './configuration.ts';
 import type { Automation, Definitions } from './definitions.ts';

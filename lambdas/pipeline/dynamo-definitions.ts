@@ -4,7 +4,6 @@ import { issuerKey, type OidcIssuer, type StageIssuer } from '../entry/oidc-issu
 import { systemPause } from '../entry/system.ts';
 import { NO_TENANT_POLICIES, PoliciesUnavailable, type TenantPolicies } from '../policy/policy.ts';
 import { canonicalJson, hashOf, sha256Hex } from '../run/canonical-json.ts';
-import { NO_SETTINGS, type TenantSettings } from '../run/caps.ts';
 import { rowIsStill } from '../run/dynamo/dynamo-conditions.ts';
 import { docOf, keyOf, toItem } from '../run/dynamo/dynamo-items.ts';
 import * as keys from '../run/dynamo/dynamo-keys.ts';
@@ -12,6 +11,7 @@ import { DynamoRows, under } from '../run/dynamo/dynamo-rows.ts';
 import type { Pause } from '../run/dynamo/dynamo-transactions.ts';
 import { isTransient } from '../run/dynamo/dynamo-transactions.ts';
 import { CountersignError } from '../run/errors.ts';
+import { NO_SETTINGS, type TenantSettings } from '../run/settings/caps.ts';
 import type { PublishedWorkflow } from '../workflow/workflow.ts';
 import type { StoredConfiguration } from './configuration.ts';
 import type { ChangeAuthor, ConfirmedSave, SaveOptions } from './definition-changes.ts';

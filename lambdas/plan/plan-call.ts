@@ -9,9 +9,9 @@ import { containsUnknown, KNOWN_AFTER_APPLY } from '../proposal/known-after-appl
 import { type DecidedCall, decideOnCall, proposeCall } from '../proposal/propose-call.ts';
 import type { GateReason } from '../run/approval.ts';
 import { hashOf } from '../run/canonical-json.ts';
-import { withOneMoreWrite } from '../run/caps.ts';
 import { CountersignError } from '../run/errors.ts';
 import type { Effect, TouchedState } from '../run/receipt.ts';
+import { withOneMoreWrite } from '../run/settings/caps.ts';
 import { missingOutputs } from '../workflow/expressions/missing-outputs.ts';
 import type { DerivedTarget } from '../workflow/model-flow.ts';
 import type { WorkflowStep } from '../workflow/workflow.ts';

@@ -1,6 +1,6 @@
 import { CountersignError, type ErrorCode } from '../run/errors.ts';
-import { ASKS_AGAIN_AFTER_MS, type FlagName } from '../run/flags.ts';
 import { later } from '../run/lease.ts';
+import { ASKS_AGAIN_AFTER_MS, type FlagName } from '../run/settings/flags.ts';
 
 /** The call cannot be proposed now, and it is known when to try again: the step waits, which is not an attempt. */
 export class AskedToWait extends CountersignError {

@@ -1,12 +1,12 @@
 import { type Clock, isoNow } from '../entry/ports.ts';
 import { isSentLater, sealEntry } from '../outbox/outbox.ts';
-import type { CapWrite } from '../run/caps.ts';
 import type { RunChange } from '../run/commit.ts';
 import { CountersignError } from '../run/errors.ts';
 import { isAgentTool } from '../run/lease.ts';
 import { keyIsFree, type Receipt } from '../run/receipt.ts';
 import { isTerminal, type RollbackOf, type Run } from '../run/run.ts';
 import { RunDraft } from '../run/run-draft.ts';
+import type { CapWrite } from '../run/settings/caps.ts';
 import type { Step } from '../run/step.ts';
 import { counted, METRICS } from '../telemetry/metrics.ts';
 import { workflowOfRun } from '../workflow/action-workflow.ts';

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { StageFlags } from '../run/flags-schema.ts';
+import { StageFlags } from '../run/settings/flags-schema.ts';
 import { TelemetryEnvironment } from '../telemetry/environment.ts';
 
 /** The environment of every function that changes runs. */

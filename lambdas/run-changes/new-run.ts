@@ -3,7 +3,7 @@ import { type Commit, genesisHash, sealCommit } from '../run/commit.ts';
 import { later } from '../run/lease.ts';
 import { type ActiveRun, RUN_DEADLINE_MS, RUN_SCHEMA_VERSION, type RunRequest, type Trigger } from '../run/run.ts';
 import type { SlackThread } from '../run/run-terms.ts';
-import { PICK_UP_WITHIN_MS } from './next-wake.ts';
+import { PICK_UP_WITHIN_MS } from './conclusion/next-wake.ts';
 
 /** The parts of an automation that a run needs. */
 export type StartedAutomation = Pick<Automation, 'name' | 'workspace' | 'workflow' | 'inputs' | 'author'> &

@@ -1,9 +1,9 @@
 import type { Clock, Log } from '../entry/ports.ts';
 import type { OutboxDispatcher } from '../outbox/outbox.ts';
 import type { Definitions } from '../pipeline/definitions.ts';
-import type { TenantSettings } from '../run/caps.ts';
 import type { Run, Trigger } from '../run/run.ts';
 import type { LoadedRun, RunStore } from '../run/run-store.ts';
+import type { TenantSettings } from '../run/settings/caps.ts';
 import type { Steps } from '../run/step.ts';
 import type { Telemetry } from '../telemetry/telemetry.ts';
 import type { PublishedWorkflow } from '../workflow/workflow.ts';

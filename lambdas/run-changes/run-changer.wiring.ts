@@ -8,7 +8,7 @@ import { AwsOutbox } from '../outbox/aws-outbox.ts';
 import { CachedDefinitions } from '../pipeline/cached-definitions.ts';
 import { DynamoDefinitions } from '../pipeline/dynamo-definitions.ts';
 import { DynamoRunStore } from '../run/dynamo/dynamo-run-store.ts';
-import type { FlagValues } from '../run/flags.ts';
+import type { FlagValues } from '../run/settings/flags.ts';
 import { wireTelemetry } from '../telemetry/telemetry.wiring.ts';
 import { RunChangerEnvironment } from './environment.ts';
 import { SqsStepQueue } from './sqs-step-queue.ts';

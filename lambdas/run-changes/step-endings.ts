@@ -1,10 +1,10 @@
 import { hashOf } from '../run/canonical-json.ts';
 import { type RecordedError, recordedError } from '../run/errors.ts';
-import type { FlagName } from '../run/flags.ts';
 import { later } from '../run/lease.ts';
 import type { Receipt } from '../run/receipt.ts';
 import { backoffMs } from '../run/retry-policy.ts';
 import type { RunDraft } from '../run/run-draft.ts';
+import type { FlagName } from '../run/settings/flags.ts';
 import {
   endedAt,
   type FailedStep,

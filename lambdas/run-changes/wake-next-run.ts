@@ -1,4 +1,4 @@
-import { type CapWrite, nextInLine, othersMayStart, usableShards } from '../run/caps.ts';
+import { type CapWrite, nextInLine, othersMayStart, usableShards } from '../run/settings/caps.ts';
 import type { RunChanger, RunState } from './run-changer.ts';
 import type { StepMessage } from './step-queue.ts';
 

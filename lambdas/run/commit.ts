@@ -2,11 +2,11 @@ import type { Assignment } from '../agents/assignment.ts';
 import type { OutboxEntry } from '../outbox/outbox.ts';
 import type { Approval } from './approval.ts';
 import { hashOf } from './canonical-json.ts';
-import type { CapWrite } from './caps.ts';
 import { digestSentences } from './events/digest-sentences.ts';
 import type { CommitEvent } from './events/events.ts';
 import type { Receipt } from './receipt.ts';
 import type { ActiveRun, Run, Trigger } from './run.ts';
+import type { CapWrite } from './settings/caps.ts';
 import type { Step } from './step.ts';
 
 export interface Commit {

@@ -1,7 +1,6 @@
 import type { Assignment } from '../agents/assignment.ts';
 import { newOutboxEntry, type OutboxEntry } from '../outbox/outbox.ts';
 import type { Approval, ApprovalStatus, OpenApprovalStatus } from './approval.ts';
-import type { CapWrite } from './caps.ts';
 import {
   type ApprovalWrite,
   type AssignmentWrite,
@@ -11,14 +10,15 @@ import {
   type StepWrite,
   sealCommit,
 } from './commit.ts';
-import { assertOnlyChangedAfterEnd } from './ended-run.ts';
 import type { RecordedError } from './errors.ts';
 import type { CommitEvent } from './events/events.ts';
 import type { By } from './events/run-events.ts';
 import type { Receipt } from './receipt.ts';
 import type { ActiveRun, Run, RunStatus, TerminalRun } from './run.ts';
+import type { CapWrite } from './settings/caps.ts';
+import { assertOnlyChangedAfterEnd } from './statuses/ended-run.ts';
+import { ALLOWED_TRANSITIONS, transition } from './statuses/transitions.ts';
 import type { Step, Steps } from './step.ts';
-import { ALLOWED_TRANSITIONS, transition } from './transitions.ts';
 
 export type { By } from './events/run-events.ts';
 

@@ -1,6 +1,6 @@
-import { awaitsResolution } from './ended-run.ts';
 import type { ErrorCode } from './errors.ts';
 import { ACTIVE_STATUSES, type Enrichment, isTerminal, type Run, type RunStatus } from './run.ts';
+import { awaitsResolution } from './statuses/ended-run.ts';
 import { shortSubject } from './subject.ts';
 
 /** Which runs a list shows. A run must match every field that is set. */

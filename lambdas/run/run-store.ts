@@ -1,13 +1,13 @@
 import type { Assignment } from '../agents/assignment.ts';
 import type { OutboxEntry } from '../outbox/outbox.ts';
 import type { Approval, ClosedApprovalList } from './approval.ts';
-import type { CapWrite, Waiting } from './caps.ts';
 import type { Commit, RunChange } from './commit.ts';
 import type { IdempotencyRecord } from './idempotency.ts';
 import type { LogEntry } from './log-entry.ts';
 import type { Receipt } from './receipt.ts';
 import type { ActiveRun, Run, TerminalRun, Trigger } from './run.ts';
 import type { RunFilter } from './run-filter.ts';
+import type { CapWrite, Waiting } from './settings/caps.ts';
 import type { RunningStep, Step } from './step.ts';
 
 /** Creates the runs of a delivery in one transaction: idempotency records, runs with their first commit, triggers. */

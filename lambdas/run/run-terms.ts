@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import type { Caps } from './caps.ts';
 import { CountersignError } from './errors.ts';
+import type { Caps } from './settings/caps.ts';
 
 const Name = z.string().regex(/^[a-z][a-z0-9-]{0,62}$/, 'the name of a configuration');
 const Channel = z.string().min(1).max(80).describe('The id or the name of a channel.');

@@ -1,9 +1,9 @@
 import type { PolicyDecision, PolicyRequest } from '../policy/policy.ts';
 import type { RecordedError } from './errors.ts';
 import type { By } from './events/run-events.ts';
-import type { FlagName } from './flags.ts';
 import type { TouchedState } from './receipt.ts';
 import type { SessionFacts } from './session.ts';
+import type { FlagName } from './settings/flags.ts';
 
 export const STEP_SCHEMA_VERSION = 1;
 
@@ -244,4 +244,10 @@ export function factsOf(step: StepFacts, at: string): StepFacts {
     ...(session && { session }),
     ...(earlierCalls !== undefined && { earlierCalls }),
   };
+}
+
+/** For the next command after one whose agent was lost: another agent is preferred. */
+export function lostAgentIn(step: Step): Pick<StepFacts, 'unassigned'> {
+  const isLost = 'error' in step && step.error.code === 'AGENT_LOST';
+  return isLost && step.assigned ? { unassigned: { count: 0, agents: [step.assigned.agentId] } } : {};
 }

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { StageEnvironment } from '../entry/tenant-secrets.ts';
-import { StageFlags } from '../run/flags-schema.ts';
+import { StageFlags } from '../run/settings/flags-schema.ts';
 import { TelemetryEnvironment } from '../telemetry/environment.ts';
 
 export const SweepEnvironment = z.object({

@@ -1,8 +1,8 @@
 import type { Log } from '../entry/ports.ts';
 import type { Definitions } from '../pipeline/definitions.ts';
-import { FLAG_NAMES, FLAGS, isOn } from '../run/flags.ts';
 import { later } from '../run/lease.ts';
 import type { RunStore, SweepRecord } from '../run/run-store.ts';
+import { FLAG_NAMES, FLAGS, isOn } from '../run/settings/flags.ts';
 
 /**
  * Runs are sent for this long after a flag was last seen off. Functions cache settings for a minute, so the first message

@@ -1,9 +1,9 @@
 import type { Assignment } from '../agents/assignment.ts';
 import type { Clock, Log } from '../entry/ports.ts';
 import type { Commit } from '../run/commit.ts';
-import { endsRun } from '../run/ended-run.ts';
 import type { TerminalRun } from '../run/run.ts';
 import type { RunRow } from '../run/run-store.ts';
+import { endsRun } from '../run/statuses/ended-run.ts';
 import { counted, METRICS, type Metrics } from './metrics.ts';
 import { type Span, spansOf } from './spans.ts';
 

@@ -1,9 +1,9 @@
 import type { AgentState } from '../agents/agent-terms.ts';
 import type { AssignmentStatus } from '../agents/assignment.ts';
-import { EXECUTION_STATES } from '../run/execution-state.ts';
 import { ACTIVE_STATUSES, TERMINAL_STATUSES, TRIGGER_SOURCES } from '../run/run.ts';
 import type { CommitResult } from '../run/run-store.ts';
 import { ACTION_REFUSALS } from '../run/session.ts';
+import { EXECUTION_STATES } from '../run/statuses/execution-state.ts';
 
 /** One namespace per stage, so that a stage does not raise the alarms of another one in the same account. */
 export const metricNamespace = (stage: string) => `Countersign/${stage}`;

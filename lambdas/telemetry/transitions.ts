@@ -1,9 +1,9 @@
 import type { Approval } from '../run/approval.ts';
 import type { RunChange } from '../run/commit.ts';
 import type { CommitEvent, EventOf } from '../run/events/events.ts';
-import { EXECUTION_STATE } from '../run/execution-state.ts';
 import type { Receipt } from '../run/receipt.ts';
 import { isTerminal, type RunStatus } from '../run/run.ts';
+import { EXECUTION_STATE } from '../run/statuses/execution-state.ts';
 import { type Step, type Steps, UNDO_INDEX_OFFSET } from '../run/step.ts';
 import { connectorDimension, counted, METRICS, type Measurement, measured } from './metrics.ts';
 import { traceIdOf } from './trace-context.ts';

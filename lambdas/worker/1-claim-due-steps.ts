@@ -2,11 +2,11 @@ import { expireApproval } from '../approval/expire-approval.ts';
 import { findOperation } from '../connectors/registry.ts';
 import { hasTime } from '../proposal/attempt-time.ts';
 import { CountersignError, type RecordedError, recordedError } from '../run/errors.ts';
-import { isOn } from '../run/flags.ts';
 import { hasExpired, isAgentTool } from '../run/lease.ts';
 import type { OpenReceipt, Receipt } from '../run/receipt.ts';
 import { attemptsOf } from '../run/retry-policy.ts';
 import type { RunDraft } from '../run/run-draft.ts';
+import { isOn } from '../run/settings/flags.ts';
 import {
   factsOf,
   type ReadyStep,
@@ -15,9 +15,9 @@ import {
   type Step,
   type WaitingExternalStep,
 } from '../run/step.ts';
-import { STOPPED_IN_FLIGHT } from '../run-changes/close-open-steps.ts';
-import { concludeRun } from '../run-changes/conclude-run.ts';
-import { awaitedEvent, TIMEOUT } from '../run-changes/next-status.ts';
+import { STOPPED_IN_FLIGHT } from '../run-changes/conclusion/close-open-steps.ts';
+import { concludeRun } from '../run-changes/conclusion/conclude-run.ts';
+import { awaitedEvent, TIMEOUT } from '../run-changes/conclusion/next-status.ts';
 import { noteResume, overdueError } from '../run-changes/recover-run.ts';
 import type { RunState } from '../run-changes/run-changer.ts';
 import { fail, PROBES_MAX, settleReceipt, succeed } from '../run-changes/step-endings.ts';

@@ -4,7 +4,7 @@ import { knownSteps, runValues, stepInput } from '../proposal/run-values.ts';
 import { CountersignError, recordedError } from '../run/errors.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import { newStep, type StepFacts } from '../run/step.ts';
-import { concludeRun } from '../run-changes/conclude-run.ts';
+import { concludeRun } from '../run-changes/conclusion/conclude-run.ts';
 import type { RunState } from '../run-changes/run-changer.ts';
 import { fail, succeed } from '../run-changes/step-endings.ts';
 import { conditionHolds } from '../workflow/expressions/expressions.ts';

@@ -1,10 +1,10 @@
 import { SESSION_TOOL } from '../connectors/session/session.ts';
 import type { ErrorCode, RecordedError } from '../run/errors.ts';
 import type { UnassignedBecause } from '../run/events/agent-events.ts';
-import type { FlagName } from '../run/flags.ts';
 import { isAgentTool, type LeaseTimes } from '../run/lease.ts';
 import type { CommandRecord, Cost, Reversal, TouchedState, WriteResult } from '../run/receipt.ts';
 import type { RunDraft } from '../run/run-draft.ts';
+import type { FlagName } from '../run/settings/flags.ts';
 import type { WaitingExternalStep } from '../run/step.ts';
 import type { RunState } from '../run-changes/run-changer.ts';
 import { agentExecutor } from './agent/agent-executor.ts';

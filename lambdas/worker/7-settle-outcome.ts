@@ -1,12 +1,12 @@
 import { findOperation } from '../connectors/registry.ts';
 import { type RecordedError, recordedError } from '../run/errors.ts';
-import { ASKS_AGAIN_AFTER_MS } from '../run/flags.ts';
 import { later } from '../run/lease.ts';
 import { type IntentReceipt, together, type UnknownReceipt } from '../run/receipt.ts';
 import { attemptsOf } from '../run/retry-policy.ts';
 import type { RunDraft } from '../run/run-draft.ts';
+import { ASKS_AGAIN_AFTER_MS } from '../run/settings/flags.ts';
 import { factsOf, type Step } from '../run/step.ts';
-import { writerOf } from '../run-changes/compensation.ts';
+import { writerOf } from '../run-changes/conclusion/compensation.ts';
 import type { RunState } from '../run-changes/run-changer.ts';
 import { fail, PROBES_MAX, scheduleRetry, settleReceipt, succeed } from '../run-changes/step-endings.ts';
 import { receiptOf } from '../run-changes/step-receipt.ts';

@@ -4,8 +4,8 @@ import { CountersignError, type ErrorCode, recordedError } from '../run/errors.t
 import { hasExpired, later } from '../run/lease.ts';
 import { isTerminal, type TerminalRun } from '../run/run.ts';
 import { ContextMissing, draftAndCommit, loadState } from '../run-changes/commit-run.ts';
-import { concludeRun } from '../run-changes/conclude-run.ts';
-import { SYSTEM } from '../run-changes/next-status.ts';
+import { concludeRun } from '../run-changes/conclusion/conclude-run.ts';
+import { SYSTEM } from '../run-changes/conclusion/next-status.ts';
 import type { RunState } from '../run-changes/run-changer.ts';
 import type { StepMessage } from '../run-changes/step-queue.ts';
 import { offerSlotToNext } from '../run-changes/wake-next-run.ts';
@@ -26,7 +26,7 @@ import type { ClaimedStep, Worker } from './worker.ts';
  *     -> commit
  *     -> 5 the executor performs the claimed steps, in parallel
  *     -> 6 report each outcome under its lease -> 7 settle it, then again from 2, in one commit
- *     -> until nothing is claimed; the last commit ends the run (run-changes/conclude-run.ts)
+ *     -> until nothing is claimed; the last commit ends the run (run-changes/conclusion/conclude-run.ts)
  */
 export function processRun(worker: Worker, message: StepMessage): Promise<void> {
   if (message.endSession) return endSession(worker, message, message.endSession);

@@ -2,7 +2,7 @@ import { hasTime } from '../proposal/attempt-time.ts';
 import { CountersignError, recordedError } from '../run/errors.ts';
 import type { Receipt, Reversal } from '../run/receipt.ts';
 import type { RunDraft } from '../run/run-draft.ts';
-import { newStep, type StepFacts, UNDO_INDEX_OFFSET } from '../run/step.ts';
+import { lostAgentIn, newStep, type StepFacts, UNDO_INDEX_OFFSET } from '../run/step.ts';
 import {
   newestWritten,
   recordCompensation,
@@ -10,8 +10,7 @@ import {
   undoUnderWay,
   type WrittenStep,
   writerOf,
-} from '../run-changes/compensation.ts';
-import { lostAgentIn } from '../run-changes/lost-agent.ts';
+} from '../run-changes/conclusion/compensation.ts';
 import type { RunState } from '../run-changes/run-changer.ts';
 import { fail } from '../run-changes/step-endings.ts';
 import { receiptOf } from '../run-changes/step-receipt.ts';

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { RISKS } from '../connectors/connector.ts';
 import { GroupSets } from '../policy/approval-requirement.ts';
 import { QUORUM_MAX_PEOPLE } from '../policy/policy.ts';
-import { Caps } from '../run/caps.ts';
+import { Caps } from '../run/settings/caps.ts';
 import { VALIDATION_MODES } from '../run/validation-mode.ts';
 import { ONE_EXPRESSION } from './expressions/template.ts';
 import { WorkflowInputs } from './inputs.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { actionRoutes, directActionRoutes, sessionRoutes } from '../../lambdas/api/contract/actions.ts';
 import type { RouteDefinition } from '../../lambdas/api/contract/route.ts';
+import { actionRoutes, directActionRoutes, sessionRoutes } from '../../lambdas/api/contract/runs/actions.ts';
 import { handleControl } from '../../lambdas/api/runs/control.ts';
 import { handleRuns } from '../../lambdas/api/runs/runs.ts';
 import { handleStart } from '../../lambdas/api/start/start.ts';

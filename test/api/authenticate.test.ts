@@ -4,7 +4,7 @@ import { authenticate } from '../../lambdas/api/authorizer/authenticate.ts';
 import { configuredIssuers } from '../../lambdas/api/authorizer/configured-issuers.ts';
 import { IssuerKeys } from '../../lambdas/api/authorizer/issuer-keys.ts';
 import { Unauthenticated } from '../../lambdas/api/authorizer/unauthenticated.ts';
-import { NO_SETTINGS } from '../../lambdas/run/caps.ts';
+import { NO_SETTINGS } from '../../lambdas/run/settings/caps.ts';
 import { ANA, BEN, OLIVIA } from '../approval/people.ts';
 import { byTest } from '../fakes/by-test.ts';
 import { MemoryApiKeys } from '../fakes/memory-api-keys.ts';

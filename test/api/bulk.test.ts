@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { handleBulk } from '../../lambdas/api/bulk/bulk.ts';
 import type { HttpEvent } from '../../lambdas/entry/http.ts';
 import { later } from '../../lambdas/run/lease.ts';
-import { assignRun } from '../../lambdas/run-changes/assign-run.ts';
+import { assignRun } from '../../lambdas/run-changes/control/assign-run.ts';
 import { parseWorkflow } from '../../lambdas/workflow/parse-workflow.ts';
 import { STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
 import { MemoryBulkJobs } from '../fakes/memory-bulk-jobs.ts';

@@ -7,7 +7,7 @@ import {
 } from '../../lambdas/api/runs/execution-vocabulary.ts';
 import { type Waiting, waitForDecision } from '../../lambdas/approval/wait-for-decision.ts';
 import type { CommitEvent } from '../../lambdas/run/events/events.ts';
-import { EXECUTION_STATE } from '../../lambdas/run/execution-state.ts';
+import { EXECUTION_STATE } from '../../lambdas/run/statuses/execution-state.ts';
 import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
 import { ALLOWED } from '../fakes/fake-policy.ts';
 import { ASSIGN, GovernedWorkshop } from '../worker/governed-workshop.ts';

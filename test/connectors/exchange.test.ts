@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import * as z from 'zod';
 import { exchange, RESPONSE_MAX_BYTES } from '../../lambdas/connectors/exchange.ts';
-import { fetch as bundledFetch } from '../../lambdas/entry/node-fetch.ts';
+import { fetch as bundledFetch } from '../../lambdas/entry/bundle-replacements/node-fetch.ts';
 import { freePort } from '../../local/host/free-port.ts';
 
 type Answering = (request: IncomingMessage, response: ServerResponse) => void;

@@ -1,11 +1,11 @@
 import type { OutboxEntry } from '../../lambdas/outbox/outbox.ts';
 import type { Approval } from '../../lambdas/run/approval.ts';
-import type { CapWrite } from '../../lambdas/run/caps.ts';
 import type { ApprovalWrite, ReceiptWrite, RunChange, StepWrite } from '../../lambdas/run/commit.ts';
 import type { RecordedError } from '../../lambdas/run/errors.ts';
 import type { Receipt } from '../../lambdas/run/receipt.ts';
 import type { ActiveRun, Run, RunStatus } from '../../lambdas/run/run.ts';
 import { type By, RunDraft } from '../../lambdas/run/run-draft.ts';
+import type { CapWrite } from '../../lambdas/run/settings/caps.ts';
 import type { Step } from '../../lambdas/run/step.ts';
 
 /**

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { OidcIssuer } from '../../lambdas/entry/oidc-issuer.ts';
 import { Person } from '../../lambdas/people/people.ts';
 import type { Automation, Connection, Definitions } from '../../lambdas/pipeline/definitions.ts';
-import { NO_SETTINGS } from '../../lambdas/run/caps.ts';
+import { NO_SETTINGS } from '../../lambdas/run/settings/caps.ts';
 import { Workflow } from '../../lambdas/workflow/workflow.ts';
 import { byTest } from '../fakes/by-test.ts';
 import { noise } from '../fakes/noise.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import type { CapWrite } from '../../lambdas/run/caps.ts';
 import { later } from '../../lambdas/run/lease.ts';
 import type { Run } from '../../lambdas/run/run.ts';
 import type { RunFilter } from '../../lambdas/run/run-filter.ts';
 import { EXAMINED_MAX } from '../../lambdas/run/run-store.ts';
+import type { CapWrite } from '../../lambdas/run/settings/caps.ts';
 import { STORY_BEGINS_AT as AT } from '../fakes/fake-clock.ts';
 import { accepted } from '../fakes/story.ts';
 import { BY, intent, MINUTE_MS, type RunStoreBench } from './run-store-bench.ts';

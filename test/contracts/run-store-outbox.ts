@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { newOutboxEntry, type OutboxEntry } from '../../lambdas/outbox/outbox.ts';
 import type { Approval } from '../../lambdas/run/approval.ts';
-import { shardOf } from '../../lambdas/run/caps.ts';
 import { later } from '../../lambdas/run/lease.ts';
 import type { Run, TerminalRun } from '../../lambdas/run/run.ts';
 import { DUE_SHARDS, type DueRun, dueTimeStep } from '../../lambdas/run/run-store.ts';
+import { shardOf } from '../../lambdas/run/settings/caps.ts';
 import { STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
 import { wholeRun } from '../fakes/whole-run.ts';
 import { BY, besides, CLOCKS, evidenceRecord, MINUTE_MS, type RunStoreBench, requested } from './run-store-bench.ts';

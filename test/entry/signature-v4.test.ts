@@ -2,7 +2,7 @@ import { createHash, createHmac, type Hash, type Hmac } from 'node:crypto';
 import { SignatureV4 as OfPackage } from '@smithy/signature-v4';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { SignatureV4 as Own } from '../../lambdas/entry/signature-v4.ts';
+import { SignatureV4 as Own } from '../../lambdas/entry/bundle-replacements/signature-v4.ts';
 
 const SEED = 20_261_118;
 const SignatureV4 = Own as unknown as typeof OfPackage;

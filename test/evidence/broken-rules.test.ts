@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { sealRun } from '../../lambdas/evidence/bundle/seal-run.ts';
 import { trustedKey } from '../../lambdas/evidence/verify/trusted-keys.ts';
 import { verifyBundle } from '../../lambdas/evidence/verify/verify-bundle.ts';
-import { acceptBrokenRules } from '../../lambdas/run-changes/accept-broken-rules.ts';
+import { acceptBrokenRules } from '../../lambdas/run-changes/control/accept-broken-rules.ts';
 import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
 import { ASSIGN, GovernedWorkshop, needsApproval } from '../worker/governed-workshop.ts';
 

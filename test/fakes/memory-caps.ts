@@ -1,5 +1,5 @@
-import type { CapWrite } from '../../lambdas/run/caps.ts';
 import type { Slot } from '../../lambdas/run/run.ts';
+import type { CapWrite } from '../../lambdas/run/settings/caps.ts';
 import { MemoryRows, type RowWrite, write } from './memory-rows.ts';
 
 /** The counter of a shard: the number of running runs, in total and by workspace. */

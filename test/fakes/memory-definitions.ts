@@ -17,8 +17,8 @@ import {
 import type { GenericSource } from '../../lambdas/pipeline/generic-source.ts';
 import { NO_TENANT_POLICIES, type TenantPolicies } from '../../lambdas/policy/policy.ts';
 import { hashOf } from '../../lambdas/run/canonical-json.ts';
-import { NO_SETTINGS, type TenantSettings } from '../../lambdas/run/caps.ts';
 import { CountersignError } from '../../lambdas/run/errors.ts';
+import { NO_SETTINGS, type TenantSettings } from '../../lambdas/run/settings/caps.ts';
 import type { PublishedWorkflow } from '../../lambdas/workflow/workflow.ts';
 import { BY_SETUP, MemoryChanges } from './memory-changes.ts';
 import { MemoryRows } from './memory-rows.ts';

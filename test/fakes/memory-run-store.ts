@@ -8,7 +8,6 @@ import {
   isOpen,
   runIdOf,
 } from '../../lambdas/run/approval.ts';
-import { shardOf } from '../../lambdas/run/caps.ts';
 import type { Commit, CreatedRun, ReceiptWrite, RunChange } from '../../lambdas/run/commit.ts';
 import { type CommitEvent, kindOf } from '../../lambdas/run/events/events.ts';
 import type { IdempotencyRecord } from '../../lambdas/run/idempotency.ts';
@@ -42,6 +41,7 @@ import {
   type WaitingLine,
   type WaitToken,
 } from '../../lambdas/run/run-store.ts';
+import { shardOf } from '../../lambdas/run/settings/caps.ts';
 import type { RunningStep, Step } from '../../lambdas/run/step.ts';
 import { assignmentRow, MemoryAgents } from './memory-agents.ts';
 import { MemoryCaps } from './memory-caps.ts';

@@ -1,6 +1,6 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { DynamoDefinitions } from '../../lambdas/pipeline/dynamo-definitions.ts';
-import { TenantSettings } from '../../lambdas/run/caps.ts';
+import { TenantSettings } from '../../lambdas/run/settings/caps.ts';
 import { byTest } from '../fakes/by-test.ts';
 import type { TestHost } from './test-host.ts';
 

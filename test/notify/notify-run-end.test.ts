@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { subscribeRun } from '../../lambdas/run-changes/subscribe-run.ts';
+import { subscribeRun } from '../../lambdas/run-changes/control/subscribe-run.ts';
 import { ANA, CHANNEL, GONE, NOBODY, NotifyWorld, OTHER_CHANNEL } from './notify-world.ts';
 
 let world: NotifyWorld;
@@ -137,7 +137,7 @@ describe('6.8 subscriptions', () => {
     await shop.work(message);
     for (let times = 0; times < 3; times += 1) await subscribeRun(shop.worker, message, ANA, 'ana');
     await subscribeRun(shop.worker, message, CHANNEL, 'ben');
-    const { controlRun } = await import('../../lambdas/run-changes/control-run.ts');
+    const { controlRun } = await import('../../lambdas/run-changes/control/control-run.ts');
     await controlRun(shop.worker, message, { kind: 'cancel' }, 'ben');
     await world.deliver();
     await world.later(10);

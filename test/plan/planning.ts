@@ -1,8 +1,8 @@
 import { findOperation } from '../../lambdas/connectors/registry.ts';
 import { type Plan, type PlannedStep, type Planner, planRun } from '../../lambdas/plan/plan.ts';
-import { NO_SETTINGS, type TenantSettings } from '../../lambdas/run/caps.ts';
 import { RECEIPT_SCHEMA_VERSION, type Receipt, type SucceededReceipt } from '../../lambdas/run/receipt.ts';
 import type { Trigger } from '../../lambdas/run/run.ts';
+import { NO_SETTINGS, type TenantSettings } from '../../lambdas/run/settings/caps.ts';
 import { parseWorkflow } from '../../lambdas/workflow/parse-workflow.ts';
 import { FakeClock, STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
 import { FakePolicy } from '../fakes/fake-policy.ts';

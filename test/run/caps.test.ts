@@ -8,7 +8,7 @@ import {
   takeSlot,
   usableShards,
   type Waiting,
-} from '../../lambdas/run/caps.ts';
+} from '../../lambdas/run/settings/caps.ts';
 
 const waiting = (runId: string, workspace: string, minute: number): Waiting => ({
   runId,

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { recordedError } from '../../lambdas/run/errors.ts';
 import { later } from '../../lambdas/run/lease.ts';
 import { ACTIVE_STATUSES, type Run, RunStatus, TERMINAL_STATUSES } from '../../lambdas/run/run.ts';
-import { transition } from '../../lambdas/run/transitions.ts';
+import { transition } from '../../lambdas/run/statuses/transitions.ts';
 import { STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
 import { accepted } from '../fakes/story.ts';
 

@@ -1,7 +1,7 @@
 import { handleSetup } from '../../lambdas/api/setup/setup.ts';
 import type { HttpEvent } from '../../lambdas/entry/http.ts';
 import { Problem } from '../../lambdas/entry/http.ts';
-import type { FlagValues } from '../../lambdas/run/flags.ts';
+import type { FlagValues } from '../../lambdas/run/settings/flags.ts';
 import type { TestFinding } from '../../lambdas/setup/credentials.ts';
 import { StoredCredentials } from '../../lambdas/setup/stored-credentials.ts';
 import { CountingIds } from '../fakes/counting-ids.ts';

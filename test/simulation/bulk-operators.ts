@@ -1,4 +1,4 @@
-import type { BulkAction } from '../../lambdas/api/contract/bulk.ts';
+import type { BulkAction } from '../../lambdas/api/contract/runs/bulk.ts';
 import type { MemoryBulkJobs } from '../fakes/memory-bulk-jobs.ts';
 import type { MemoryRunStore } from '../fakes/memory-run-store.ts';
 import type { Functions } from './functions.ts';

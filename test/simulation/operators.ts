@@ -1,6 +1,6 @@
 import { isTerminal, type Run } from '../../lambdas/run/run.ts';
 import { hasOpenSession } from '../../lambdas/run/session.ts';
-import type { Command } from '../../lambdas/run-changes/control-run.ts';
+import type { Command } from '../../lambdas/run-changes/control/control-run.ts';
 import type { MemoryRunStore } from '../fakes/memory-run-store.ts';
 import type { Functions } from './functions.ts';
 import type { SeededRandom } from './seeded-random.ts';

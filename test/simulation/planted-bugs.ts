@@ -21,10 +21,10 @@ export interface PlantedBug {
 const PROCESS = 'lambdas/worker/process-run.ts';
 const REPORT = 'lambdas/worker/6-report-outcome.ts';
 const COMMIT = 'lambdas/run-changes/commit-run.ts';
-const CONCLUDE = 'lambdas/run-changes/conclude-run.ts';
-const SLOTS = 'lambdas/run-changes/settle-slots.ts';
+const CONCLUDE = 'lambdas/run-changes/conclusion/conclude-run.ts';
+const SLOTS = 'lambdas/run-changes/conclusion/settle-slots.ts';
 const CLAIM = 'lambdas/worker/4-claim-step.ts';
-const CONTROL = 'lambdas/run-changes/control-run.ts';
+const CONTROL = 'lambdas/run-changes/control/control-run.ts';
 const SETTLE = 'lambdas/worker/7-settle-outcome.ts';
 const EXECUTOR = 'lambdas/worker/in-process-executor.ts';
 const CLAIM_DUE = 'lambdas/worker/1-claim-due-steps.ts';
@@ -32,8 +32,8 @@ const AUTHORIZE = 'lambdas/worker/3-authorize-call.ts';
 const CHECK_DECISION = 'lambdas/approval/check-decision.ts';
 const EXPIRE = 'lambdas/approval/expire-approval.ts';
 const VOTES = 'lambdas/approval/votes.ts';
-const RESOLVE = 'lambdas/run-changes/resolve-run.ts';
-const ROLL_BACK_ENDED = 'lambdas/run-changes/rollback-ended-run.ts';
+const RESOLVE = 'lambdas/run-changes/control/resolve-run.ts';
+const ROLL_BACK_ENDED = 'lambdas/run-changes/control/rollback-ended-run.ts';
 const CHECK_PLAN = 'lambdas/proposal/check-plan.ts';
 const DIGEST = 'lambdas/approval/digest/post-digest.ts';
 const COLLECT = 'lambdas/approval/digest/collect-overdue.ts';
@@ -395,7 +395,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     name: 'a run ends while a write is in flight',
     edits: [
       {
-        file: 'lambdas/run-changes/next-status.ts',
+        file: 'lambdas/run-changes/conclusion/next-status.ts',
         find: "if (has('running')) return { to: 'running', by };",
         replace: '',
       },
@@ -425,7 +425,11 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         replace: "if (state.run.status !== 'timed_out') return changing(state, draft, parked);",
       },
       // The draft refuses it, too.
-      { file: 'lambdas/run/ended-run.ts', find: 'if (!isTerminal(before)) return;', replace: 'if (before) return;' },
+      {
+        file: 'lambdas/run/statuses/ended-run.ts',
+        find: 'if (!isTerminal(before)) return;',
+        replace: 'if (before) return;',
+      },
     ],
     violates: ['an ended run does not change'],
     shapes: 'none',
@@ -907,7 +911,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     name: 'an undo with unknown outcome is recorded as not made',
     edits: [
       {
-        file: 'lambdas/run-changes/compensation.ts',
+        file: 'lambdas/run-changes/conclusion/compensation.ts',
         find: 'const written = step.undoes === undefined ? step : draft.steps.get(step.undoes);',
         replace: 'const written = step.undoes === undefined ? step : undefined;',
       },
@@ -957,7 +961,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     name: 'the oldest write is undone first',
     edits: [
       {
-        file: 'lambdas/run-changes/compensation.ts',
+        file: 'lambdas/run-changes/conclusion/compensation.ts',
         find: 'a.completedAt > b.completedAt ||',
         replace: 'a.completedAt < b.completedAt ||',
       },

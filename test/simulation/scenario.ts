@@ -1,5 +1,5 @@
-import type { TenantSettings } from '../../lambdas/run/caps.ts';
-import type { Command } from '../../lambdas/run-changes/control-run.ts';
+import type { TenantSettings } from '../../lambdas/run/settings/caps.ts';
+import type { Command } from '../../lambdas/run-changes/control/control-run.ts';
 import type { ApproverBehavior } from './approvers.ts';
 import type { BulkScript } from './bulk-operators.ts';
 import { type Fault, type FaultPlan, NoFaults, OneFault, randomFaults } from './faults.ts';

@@ -1,6 +1,6 @@
 import type { DigestRequest } from '../../lambdas/approval/digest/post-digest.ts';
-import type { FlagName, FlagValues } from '../../lambdas/run/flags.ts';
 import type { Run } from '../../lambdas/run/run.ts';
+import type { FlagName, FlagValues } from '../../lambdas/run/settings/flags.ts';
 import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
 import type { Workflow } from '../../lambdas/workflow/workflow.ts';
 import { CountingIds } from '../fakes/counting-ids.ts';

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { notifyRunEnd } from '../../lambdas/notify/notify-run-end.ts';
 import { postProgress } from '../../lambdas/notify/post-progress.ts';
 import { Person } from '../../lambdas/people/people.ts';
-import { controlRun } from '../../lambdas/run-changes/control-run.ts';
+import { controlRun } from '../../lambdas/run-changes/control/control-run.ts';
 import { handleCommand } from '../../lambdas/slack/handle-command.ts';
 import { handleEvent } from '../../lambdas/slack/handle-event.ts';
 import { SlackNotices } from '../../lambdas/slack/notice/slack-notices.ts';

@@ -143,7 +143,7 @@ describe('imports', () => {
       'lambdas/people/rights.ts': ['may', 'ROLES'],
       'lambdas/telemetry/metrics.ts': ['METRICS', 'MetricDefinition', 'metricNamespace'],
       'lambdas/run/run.ts': ['TERMINAL_STATUSES'],
-      'lambdas/run/flags-schema.ts': ['Flags'],
+      'lambdas/run/settings/flags-schema.ts': ['Flags'],
       'lambdas/entry/tenant-secrets.ts': ['SecretPurpose', 'secretName'],
       'lambdas/run/approval.ts': ['APPROVAL_EXPIRES_AFTER_MS'],
       'lambdas/entry/oidc-issuer.ts': ['ISSUERS_MAX', 'OWN_URL', 'repeatedIssuer', 'StageIssuer'],

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { assignRun, releaseRun } from '../../lambdas/run-changes/assign-run.ts';
-import { controlRun } from '../../lambdas/run-changes/control-run.ts';
-import { type Resolving, resolveRun } from '../../lambdas/run-changes/resolve-run.ts';
-import { rollBackEndedRun } from '../../lambdas/run-changes/rollback-ended-run.ts';
+import { assignRun, releaseRun } from '../../lambdas/run-changes/control/assign-run.ts';
+import { controlRun } from '../../lambdas/run-changes/control/control-run.ts';
+import { type Resolving, resolveRun } from '../../lambdas/run-changes/control/resolve-run.ts';
+import { rollBackEndedRun } from '../../lambdas/run-changes/control/rollback-ended-run.ts';
 import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
 import { ALLOWED } from '../fakes/fake-policy.ts';
 import { GovernedWorkshop, needsApproval } from './governed-workshop.ts';

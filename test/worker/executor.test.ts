@@ -3,7 +3,7 @@ import { toolNames } from '../../lambdas/connectors/registry.ts';
 import { recordedError } from '../../lambdas/run/errors.ts';
 import { later, leaseTimesOf } from '../../lambdas/run/lease.ts';
 import type { RunningStep } from '../../lambdas/run/step.ts';
-import { controlRun } from '../../lambdas/run-changes/control-run.ts';
+import { controlRun } from '../../lambdas/run-changes/control/control-run.ts';
 import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
 import { type Executor, executorFor, type StepOutcome } from '../../lambdas/worker/5-executor.ts';
 import { type OutcomeReport, reportOutcome } from '../../lambdas/worker/6-report-outcome.ts';

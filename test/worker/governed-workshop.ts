@@ -2,7 +2,7 @@ import { type Decision, decide } from '../../lambdas/approval/decide.ts';
 import type { Role } from '../../lambdas/people/rights.ts';
 import type { ApprovalRequirement, PolicyDecision } from '../../lambdas/policy/policy.ts';
 import { type Approval, isOpen } from '../../lambdas/run/approval.ts';
-import { type Command, controlRun } from '../../lambdas/run-changes/control-run.ts';
+import { type Command, controlRun } from '../../lambdas/run-changes/control/control-run.ts';
 import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
 import { PEOPLE } from '../approval/people.ts';
 import { ALLOWED } from '../fakes/fake-policy.ts';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Person } from '../../lambdas/people/people.ts';
-import type { Command } from '../../lambdas/run-changes/control-run.ts';
-import { controlRun } from '../../lambdas/run-changes/control-run.ts';
+import type { Command } from '../../lambdas/run-changes/control/control-run.ts';
+import { controlRun } from '../../lambdas/run-changes/control/control-run.ts';
 import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
 import { ALLOWED } from '../fakes/fake-policy.ts';
 import { ASSIGN, GovernedWorkshop, needsApproval } from './governed-workshop.ts';

@@ -1,5 +1,5 @@
 import { beforeEach, expect, it } from 'vitest';
-import { controlRun } from '../../lambdas/run-changes/control-run.ts';
+import { controlRun } from '../../lambdas/run-changes/control/control-run.ts';
 import { Workshop } from './workshop.ts';
 
 const WORKFLOW = 'name: triage\nsteps:\n  - { id: go, tool: wait.external, with: { event: go } }\n';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { controlRun } from '../../lambdas/run-changes/control-run.ts';
+import { controlRun } from '../../lambdas/run-changes/control/control-run.ts';
 import { wholeRun } from '../fakes/whole-run.ts';
 import { GovernedWorkshop, needsApproval } from './governed-workshop.ts';
 import { SYS_ID } from './workshop.ts';

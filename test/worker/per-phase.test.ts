@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { controlRun } from '../../lambdas/run-changes/control-run.ts';
+import { controlRun } from '../../lambdas/run-changes/control/control-run.ts';
 import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
 import { approvalCard } from '../../lambdas/slack/card/approval-card.ts';
 import { showAllModal } from '../../lambdas/slack/modal/show-all-modal.ts';

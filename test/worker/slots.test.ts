@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { Caps } from '../../lambdas/run/caps.ts';
+import type { Caps } from '../../lambdas/run/settings/caps.ts';
 import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
 import { processRun } from '../../lambdas/worker/process-run.ts';
 import { Workshop } from './workshop.ts';

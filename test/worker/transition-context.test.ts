@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { sha256Hex } from '../../lambdas/run/canonical-json.ts';
-import type { StatusChanged } from '../../lambdas/run/transitions.ts';
-import { controlRun } from '../../lambdas/run-changes/control-run.ts';
+import type { StatusChanged } from '../../lambdas/run/statuses/transitions.ts';
+import { controlRun } from '../../lambdas/run-changes/control/control-run.ts';
 import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
 import { ALLOWED } from '../fakes/fake-policy.ts';
 import { ASSIGN, DENIED, GovernedWorkshop } from './governed-workshop.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { CachedDefinitions, CHANGES_SEEN_WITHIN_MS } from '../../lambdas/pipeline/cached-definitions.ts';
-import { controlRun } from '../../lambdas/run-changes/control-run.ts';
+import { controlRun } from '../../lambdas/run-changes/control/control-run.ts';
 import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
 import { Workshop } from './workshop.ts';
 

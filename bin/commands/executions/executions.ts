@@ -1,5 +1,5 @@
 import type { ResponseFrom } from '../../../client/api-client.ts';
-import { EXECUTION_STATE } from '../../../lambdas/run/execution-state.ts';
+import { EXECUTION_STATE } from '../../../lambdas/run/statuses/execution-state.ts';
 import { VALIDATION_MODES } from '../../../lambdas/run/validation-mode.ts';
 import { table } from '../../terminal/table.ts';
 import { printable } from '../../terminal/terminal.ts';

@@ -1,6 +1,6 @@
 import type { RequestFor, ResponseFrom } from '../../../client/api-client.ts';
 import { didYouMean } from '../../../lambdas/entry/did-you-mean.ts';
-import { FLAG_NAMES } from '../../../lambdas/run/flags.ts';
+import { FLAG_NAMES } from '../../../lambdas/run/settings/flags.ts';
 import { Page } from '../../terminal/page.ts';
 import { printable } from '../../terminal/terminal.ts';
 import type { Call, Command } from '../command.ts';

@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { nameProblem } from '../../../lambdas/connectors/credential-form.ts';
 import { didYouMean } from '../../../lambdas/entry/did-you-mean.ts';
 import { Person } from '../../../lambdas/people/people.ts';
-import { TenantSettings } from '../../../lambdas/run/caps.ts';
+import { TenantSettings } from '../../../lambdas/run/settings/caps.ts';
 import { EXIT, Failure } from '../failure.ts';
 import { readFile } from '../read-file.ts';
 

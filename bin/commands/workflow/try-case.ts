@@ -7,8 +7,8 @@ import { type Sample, sampleTrigger } from '../../../lambdas/intake/sample-trigg
 import { GenericSource } from '../../../lambdas/pipeline/generic-source.ts';
 import { type Plan, type PlannedStep, type Planner, planRun } from '../../../lambdas/plan/plan.ts';
 import type { Policy } from '../../../lambdas/policy/policy.ts';
-import { NO_SETTINGS } from '../../../lambdas/run/caps.ts';
 import { CountersignError } from '../../../lambdas/run/errors.ts';
+import { NO_SETTINGS } from '../../../lambdas/run/settings/caps.ts';
 import type { Expressions } from '../../../lambdas/workflow/expressions/expressions.ts';
 import type { Workflow } from '../../../lambdas/workflow/workflow.ts';
 import { EXIT, Failure } from '../failure.ts';

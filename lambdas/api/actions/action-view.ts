@@ -2,7 +2,7 @@ import type { ErrorCode } from '../../run/errors.ts';
 import { isTerminal, type Run } from '../../run/run.ts';
 import type { LoadedRun } from '../../run/run-store.ts';
 import type { Step } from '../../run/step.ts';
-import type { Action } from '../contract/actions.ts';
+import type { Action } from '../contract/runs/actions.ts';
 import { withoutLargeValues } from '../response-size.ts';
 
 /** Policy or people have refused the call. */

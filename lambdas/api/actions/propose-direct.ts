@@ -4,14 +4,14 @@ import { NoSlotForCaller, type RunStarter, repeatedRequest, requestRun } from '.
 import type { Definitions } from '../../pipeline/definitions.ts';
 import { checkedCall } from '../../proposal/checked-call.ts';
 import { hashOf } from '../../run/canonical-json.ts';
-import { ACTIONS_PER_MINUTE_DEFAULT, callerCounter } from '../../run/caps.ts';
 import { deliveryKey } from '../../run/idempotency.ts';
 import { REQUESTED_EVENT } from '../../run/run.ts';
 import type { RunStore } from '../../run/run-store.ts';
+import { ACTIONS_PER_MINUTE_DEFAULT, callerCounter } from '../../run/settings/caps.ts';
 import { counted, METRICS } from '../../telemetry/metrics.ts';
 import { DIRECT_ACTION } from '../../workflow/action-workflow.ts';
 import type { Caller } from '../authorizer/caller.ts';
-import type { Action } from '../contract/actions.ts';
+import type { Action } from '../contract/runs/actions.ts';
 import { actionView } from './action-view.ts';
 import { mustLoadAction } from './list-actions.ts';
 

@@ -6,7 +6,7 @@ import { completeSession } from '../../run-changes/session/complete-session.ts';
 import { noteHeartbeat } from '../../run-changes/session/note-heartbeat.ts';
 import { sessionClosed } from '../../run-changes/session/open-session.ts';
 import { type ActionProposer, proposeAction } from '../../run-changes/session/propose-action.ts';
-import type { sessionRoutes } from '../contract/actions.ts';
+import type { sessionRoutes } from '../contract/runs/actions.ts';
 import type { Handlers } from '../router.ts';
 import { requestIdOf } from '../start/idempotency-key.ts';
 import { actionView } from './action-view.ts';

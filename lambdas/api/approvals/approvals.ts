@@ -6,7 +6,7 @@ import type { Person } from '../../people/people.ts';
 import { type Approval, isOpen, runIdOf } from '../../run/approval.ts';
 import type { Caller } from '../authorizer/caller.ts';
 import { approvalRoutes, type DecisionBody } from '../contract/approvals.ts';
-import { executionApprovalRoutes } from '../contract/executions.ts';
+import { executionApprovalRoutes } from '../contract/runs/executions.ts';
 import { approvalOfStep, assertSeen, orStale } from '../executions/approve-step.ts';
 import { approvalTask } from '../executions/execution-view.ts';
 import { type Paged, readPage } from '../paging/paging.ts';

@@ -1,4 +1,4 @@
-import type { BulkAction } from '../contract/bulk.ts';
+import type { BulkAction } from '../contract/runs/bulk.ts';
 
 /** The most runs of one job: with their results they fit in one row of DynamoDB. */
 export const BULK_RUNS_MAX = 1_000;

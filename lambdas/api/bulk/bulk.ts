@@ -5,7 +5,7 @@ import { hashOf } from '../../run/canonical-json.ts';
 import type { Run, RunStatus } from '../../run/run.ts';
 import { EXAMINED_MAX } from '../../run/run-store.ts';
 import { type Caller, requirePerson, requireRight } from '../authorizer/caller.ts';
-import { bulkRoutes } from '../contract/bulk.ts';
+import { bulkRoutes } from '../contract/runs/bulk.ts';
 import { openCursor, type Paged, sealCursor } from '../paging/paging.ts';
 import { parsed } from '../request.ts';
 import { router } from '../router.ts';

@@ -1,20 +1,14 @@
 import { accessRoutes, liveRoutes, signInRoutes } from './access.ts';
-import { actionRoutes, directActionRoutes, sessionRoutes } from './actions.ts';
 import { agentEnrolRoutes, agentRoutes, agentWorkRoutes, enrolmentTokenRoutes, profileRoutes } from './agents.ts';
 import { approvalRoutes } from './approvals.ts';
-import { automationRoutes } from './automations.ts';
-import { bulkRoutes } from './bulk.ts';
-import { configurationRoutes } from './configurations.ts';
-import { connectionRoutes, webhookSecretRoutes } from './connections.ts';
+import { automationRoutes } from './definitions/automations.ts';
+import { configurationRoutes } from './definitions/configurations.ts';
+import { changeRoutes, peopleRoutes } from './definitions/people.ts';
+import { scheduleRoutes } from './definitions/schedules.ts';
+import { sourceRoutes } from './definitions/sources.ts';
+import { planRoutes, workflowRoutes } from './definitions/workflows.ts';
 import { docsRoutes } from './docs.ts';
-import { doctorRoutes } from './doctor.ts';
 import { changeFileRoutes, evidenceKeyRoutes, evidenceRoutes, textRoutes } from './evidence.ts';
-import {
-  executionApprovalRoutes,
-  executionControlRoutes,
-  executionReadRoutes,
-  executionStartRoutes,
-} from './executions.ts';
 import {
   genericRoutes,
   githubRoutes,
@@ -25,15 +19,21 @@ import {
 } from './inbound.ts';
 import { mcpRoutes } from './mcp.ts';
 import { deadLetterRoutes, healthRoutes, outboxRoutes, statusRoutes } from './operations.ts';
-import { changeRoutes, peopleRoutes } from './people.ts';
 import { policyRoutes } from './policies.ts';
 import type { RouteDefinition, Routes } from './route.ts';
-import { caseRoutes, controlRoutes, outputRoutes, runRoutes, subscriptionRoutes } from './runs.ts';
-import { scheduleRoutes } from './schedules.ts';
-import { settingsRoutes } from './settings.ts';
-import { sourceRoutes } from './sources.ts';
-import { startRoutes } from './start.ts';
-import { planRoutes, workflowRoutes } from './workflows.ts';
+import { actionRoutes, directActionRoutes, sessionRoutes } from './runs/actions.ts';
+import { bulkRoutes } from './runs/bulk.ts';
+import {
+  executionApprovalRoutes,
+  executionControlRoutes,
+  executionReadRoutes,
+  executionStartRoutes,
+} from './runs/executions.ts';
+import { caseRoutes, controlRoutes, outputRoutes, runRoutes, subscriptionRoutes } from './runs/runs.ts';
+import { startRoutes } from './runs/start.ts';
+import { connectionRoutes, webhookSecretRoutes } from './setup/connections.ts';
+import { doctorRoutes } from './setup/doctor.ts';
+import { settingsRoutes } from './setup/settings.ts';
 
 /** READ FIRST. Every route of the HTTP API, by the function that handles it. */
 export const CONTRACT = {

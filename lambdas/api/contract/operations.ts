@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { RunStatus } from '../../run/run.ts';
 import { QUEUES } from '../queue-names.ts';
 import { route } from './route.ts';
-import { RunCounts } from './runs.ts';
+import { RunCounts } from './runs/runs.ts';
 import { Timestamp } from './schemas.ts';
 
 const QueueCount = z.object({

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { PolicyDecision } from '../../policy/policy.ts';
 import type { Outcome } from '../../policy/replay.ts';
-import { PendingPolicies } from './people.ts';
+import { PendingPolicies } from './definitions/people.ts';
 import { route } from './route.ts';
 import { json } from './schemas.ts';
 

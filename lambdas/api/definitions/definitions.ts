@@ -1,9 +1,9 @@
-import { automationRoutes } from '../contract/automations.ts';
-import { configurationRoutes } from '../contract/configurations.ts';
-import { changeRoutes, peopleRoutes } from '../contract/people.ts';
-import { scheduleRoutes } from '../contract/schedules.ts';
-import { sourceRoutes } from '../contract/sources.ts';
-import { workflowRoutes } from '../contract/workflows.ts';
+import { automationRoutes } from '../contract/definitions/automations.ts';
+import { configurationRoutes } from '../contract/definitions/configurations.ts';
+import { changeRoutes, peopleRoutes } from '../contract/definitions/people.ts';
+import { scheduleRoutes } from '../contract/definitions/schedules.ts';
+import { sourceRoutes } from '../contract/definitions/sources.ts';
+import { workflowRoutes } from '../contract/definitions/workflows.ts';
 import { router } from '../router.ts';
 import { type AutomationsPorts, automationHandlers } from './automations.ts';
 import { type ChangesPorts, changeHandlers } from './changes.ts';

@@ -5,7 +5,7 @@ import type { Person } from '../../people/people.ts';
 import { withConfirmation } from '../../people/provenance.ts';
 import type { PendingPerson } from '../../pipeline/definition-changes.ts';
 import { type Caller, requireRight } from '../authorizer/caller.ts';
-import type { peopleRoutes } from '../contract/people.ts';
+import type { peopleRoutes } from '../contract/definitions/people.ts';
 import { type Paged, pageOf, readPage } from '../paging/paging.ts';
 import type { Handlers } from '../router.ts';
 import {

@@ -15,7 +15,7 @@ import { later } from '../../run/lease.ts';
 import type { Trigger } from '../../run/run.ts';
 import { readCallingWorkflow } from '../../workflow/called-versions.ts';
 import type { Caller } from '../authorizer/caller.ts';
-import { planRoutes, type SimulateBody } from '../contract/workflows.ts';
+import { planRoutes, type SimulateBody } from '../contract/definitions/workflows.ts';
 import { bytesInResponse, PAGE_MAX_BYTES, withoutLargeValues } from '../response-size.ts';
 import { router } from '../router.ts';
 import { applyPlan, type PlanApplier } from './apply-plan.ts';

@@ -12,7 +12,7 @@ import {
 import type { ScheduleStore, ScheduleWithState } from '../../schedules/schedule-store.ts';
 import { inputTemplateProblems } from '../../workflow/inputs.ts';
 import type { Caller } from '../authorizer/caller.ts';
-import type { scheduleRoutes } from '../contract/schedules.ts';
+import type { scheduleRoutes } from '../contract/definitions/schedules.ts';
 import { type Paged, pageByPlace, readPage } from '../paging/paging.ts';
 import type { Handlers } from '../router.ts';
 import { authorOf } from './change-person.ts';

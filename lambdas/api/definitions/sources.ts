@@ -10,7 +10,7 @@ import { hashOf } from '../../run/canonical-json.ts';
 import { expressionProblems } from '../../workflow/checks/check-expressions.ts';
 import { tried } from '../../workflow/checks/expression-limits.ts';
 import type { Expressions } from '../../workflow/expressions/expressions.ts';
-import type { sourceRoutes } from '../contract/sources.ts';
+import type { sourceRoutes } from '../contract/definitions/sources.ts';
 import { type Paged, pageOf, readPage } from '../paging/paging.ts';
 import type { Handlers } from '../router.ts';
 import { authorOf } from './change-person.ts';

@@ -10,7 +10,7 @@ import { triedWorkflow } from '../../workflow/checks/expression-limits.ts';
 import type { Expressions } from '../../workflow/expressions/expressions.ts';
 import type { FileProblem } from '../../workflow/parse-workflow.ts';
 import type { Workflow } from '../../workflow/workflow.ts';
-import type { workflowRoutes } from '../contract/workflows.ts';
+import type { workflowRoutes } from '../contract/definitions/workflows.ts';
 import { type Paged, pageByPlace, readPage } from '../paging/paging.ts';
 import type { Handlers } from '../router.ts';
 

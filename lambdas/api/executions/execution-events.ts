@@ -2,7 +2,7 @@ import { type CommitLiveEvent, eventsOf } from '../../live/live-event.ts';
 import type { Commit } from '../../run/commit.ts';
 import type { CommitEvent } from '../../run/events/events.ts';
 import type { Step } from '../../run/step.ts';
-import type { ExecutionEventEnvelope } from '../contract/executions.ts';
+import type { ExecutionEventEnvelope } from '../contract/runs/executions.ts';
 import { EXECUTION_EVENTS, type ExecutionEvent } from '../runs/execution-vocabulary.ts';
 
 /** The events of the live feed that source 001 has a name for, with the step and the worker that each is about. */

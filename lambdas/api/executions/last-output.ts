@@ -2,7 +2,7 @@ import { readOutput } from '../../agents/read-output.ts';
 import { isAgentTool } from '../../run/lease.ts';
 import type { Run } from '../../run/run.ts';
 import type { Step } from '../../run/step.ts';
-import type { Execution } from '../contract/executions.ts';
+import type { Execution } from '../contract/runs/executions.ts';
 import type { OutputPorts } from '../runs/step-output.ts';
 
 const CHUNKS_SHOWN = 20;

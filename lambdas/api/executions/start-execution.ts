@@ -7,7 +7,7 @@ import type { RunStore } from '../../run/run-store.ts';
 import { isWeaker, type ValidationMode } from '../../run/validation-mode.ts';
 import { finalOnlyProblems } from '../../workflow/checks/check-workflow.ts';
 import type { PublishedWorkflow, Workflow } from '../../workflow/workflow.ts';
-import type { ExecutionBody } from '../contract/executions.ts';
+import type { ExecutionBody } from '../contract/runs/executions.ts';
 
 interface Ports extends Pick<Starter, 'definitions'> {
   runs: Pick<RunStore, 'listRuns'>;

@@ -8,9 +8,9 @@ import {
 import * as z from 'zod';
 import { Problem } from '../../entry/http.ts';
 import { refusalOf } from '../../run/errors.ts';
-import { controlRun } from '../../run-changes/control-run.ts';
+import { controlRun } from '../../run-changes/control/control-run.ts';
 import type { RunChanger } from '../../run-changes/run-changer.ts';
-import type { Action } from '../contract/actions.ts';
+import type { Action } from '../contract/runs/actions.ts';
 import type { McpCaller } from './mcp-caller.ts';
 import { IDEMPOTENCY_FIELD } from './offered-tools.ts';
 import { GET_RESULT, getResultTool } from './server-tools.ts';

@@ -9,7 +9,7 @@ import { actionView } from '../actions/action-view.ts';
 import { mustLoadAction } from '../actions/list-actions.ts';
 import { type DirectPorts, proposeDirect } from '../actions/propose-direct.ts';
 import type { Caller } from '../authorizer/caller.ts';
-import type { Action } from '../contract/actions.ts';
+import type { Action } from '../contract/runs/actions.ts';
 import type { McpCaller } from './mcp-caller.ts';
 import { type OfferedTool, offeredTool, toolNamed, toolsWith } from './offered-tools.ts';
 

@@ -1,4 +1,4 @@
-import type { Action } from '../contract/actions.ts';
+import type { Action } from '../contract/runs/actions.ts';
 import { GET_RESULT } from './server-tools.ts';
 
 /** Approvals live for days; the action can be read after its task. */

@@ -1,11 +1,11 @@
 import { type Clock, isoNow } from '../../entry/ports.ts';
 import { isStuck, type OutboxEntry } from '../../outbox/outbox.ts';
 import { may } from '../../people/rights.ts';
-import type { FlagName } from '../../run/flags.ts';
 import { later } from '../../run/lease.ts';
 import { isTerminal, type Run, type RunStatus } from '../../run/run.ts';
 import type { RunFilter } from '../../run/run-filter.ts';
 import type { RunCount, RunStore, SweepRecord } from '../../run/run-store.ts';
+import type { FlagName } from '../../run/settings/flags.ts';
 import type { Caller } from '../authorizer/caller.ts';
 import type { StatusProblem } from '../contract/operations.ts';
 import { ALL_STATUSES, COUNTED_MAX } from '../runs/count-runs.ts';

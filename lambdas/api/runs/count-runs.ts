@@ -2,7 +2,7 @@ import type * as z from 'zod';
 import { ACTIVE_STATUSES, type RunStatus, TERMINAL_STATUSES } from '../../run/run.ts';
 import { listedField, type RunFilter } from '../../run/run-filter.ts';
 import { EXAMINED_MAX, type RunStore } from '../../run/run-store.ts';
-import type { RunCounts } from '../contract/runs.ts';
+import type { RunCounts } from '../contract/runs/runs.ts';
 
 /** Counting a status up to this reads about 250 KB of an index. */
 export const COUNTED_MAX = 1_000;

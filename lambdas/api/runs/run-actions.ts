@@ -3,7 +3,7 @@ import { isUnknownOutcome } from '../../run/errors.ts';
 import { isTerminal, type Run } from '../../run/run.ts';
 import { receiptKeyOf, type Step } from '../../run/step.ts';
 import type { Caller } from '../authorizer/caller.ts';
-import type { RunAction } from '../contract/runs.ts';
+import type { RunAction } from '../contract/runs/runs.ts';
 
 interface Situation {
   run: Run;

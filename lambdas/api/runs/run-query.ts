@@ -1,7 +1,7 @@
 import type * as z from 'zod';
 import { Problem } from '../../entry/http.ts';
 import type { RunFilter } from '../../run/run-filter.ts';
-import type { RunFilterQuery } from '../contract/runs.ts';
+import type { RunFilterQuery } from '../contract/runs/runs.ts';
 
 /** The filter that a request describes. `false` means the same as a field that is not set. */
 export function runFilter(query: z.output<typeof RunFilterQuery>): RunFilter {

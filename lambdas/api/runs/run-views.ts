@@ -4,7 +4,7 @@ import type { EvidenceRecord, Rerun } from '../../run/run-store.ts';
 import type { Step } from '../../run/step.ts';
 import { traceIdOf } from '../../telemetry/trace-context.ts';
 import type { Caller } from '../authorizer/caller.ts';
-import type { RunDetail, RunSummary } from '../contract/runs.ts';
+import type { RunDetail, RunSummary } from '../contract/runs/runs.ts';
 import { runActions } from './run-actions.ts';
 import type { StepPage } from './run-steps.ts';
 

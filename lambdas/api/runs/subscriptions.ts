@@ -4,9 +4,9 @@ import { endNoticeOf } from '../../notify/notify-run-end.ts';
 import { may } from '../../people/rights.ts';
 import { CountersignError } from '../../run/errors.ts';
 import type { Run } from '../../run/run.ts';
+import { subscribeRun } from '../../run-changes/control/subscribe-run.ts';
 import type { RunChanger } from '../../run-changes/run-changer.ts';
-import { subscribeRun } from '../../run-changes/subscribe-run.ts';
-import type { subscriptionRoutes } from '../contract/runs.ts';
+import type { subscriptionRoutes } from '../contract/runs/runs.ts';
 import type { Handlers } from '../router.ts';
 
 export interface Subscriptions extends RunChanger {

@@ -7,7 +7,7 @@ import type { Connection, Definitions } from '../../pipeline/definitions.ts';
 import { connectionProblem, plainAddress } from '../../setup/check-connection.ts';
 import type { Credentials, DescribedCredentials } from '../../setup/credentials.ts';
 import { automationsUsing } from '../../setup/used-connections.ts';
-import type { connectionRoutes } from '../contract/connections.ts';
+import type { connectionRoutes } from '../contract/setup/connections.ts';
 import { authorOf } from '../definitions/change-person.ts';
 import { type Paged, pageOf, readPage } from '../paging/paging.ts';
 import type { Handlers } from '../router.ts';

@@ -2,7 +2,7 @@ import { type Clock, isoNow } from '../../entry/ports.ts';
 import type { Definitions } from '../../pipeline/definitions.ts';
 import type { Credentials } from '../../setup/credentials.ts';
 import { examine, type TenantState } from '../../setup/doctor/doctor.ts';
-import type { doctorRoutes } from '../contract/doctor.ts';
+import type { doctorRoutes } from '../contract/setup/doctor.ts';
 import type { Handlers } from '../router.ts';
 
 /** More would make the response too long to act on. */

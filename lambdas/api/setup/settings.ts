@@ -3,10 +3,10 @@ import type { Clock, Ids } from '../../entry/ports.ts';
 import { CHANGES_SEEN_WITHIN_MS } from '../../pipeline/cached-definitions.ts';
 import type { Definitions } from '../../pipeline/definitions.ts';
 import { hashOf } from '../../run/canonical-json.ts';
-import type { TenantSettings } from '../../run/caps.ts';
-import { FLAGS, type FlagValues, flagsInEffect } from '../../run/flags.ts';
+import type { TenantSettings } from '../../run/settings/caps.ts';
+import { FLAGS, type FlagValues, flagsInEffect } from '../../run/settings/flags.ts';
 import { type Caller, requireRight } from '../authorizer/caller.ts';
-import type { settingsRoutes } from '../contract/settings.ts';
+import type { settingsRoutes } from '../contract/setup/settings.ts';
 import { authorOf } from '../definitions/change-person.ts';
 import type { Handlers } from '../router.ts';
 

@@ -1,6 +1,6 @@
-import { connectionRoutes, webhookSecretRoutes } from '../contract/connections.ts';
-import { doctorRoutes } from '../contract/doctor.ts';
-import { settingsRoutes } from '../contract/settings.ts';
+import { connectionRoutes, webhookSecretRoutes } from '../contract/setup/connections.ts';
+import { doctorRoutes } from '../contract/setup/doctor.ts';
+import { settingsRoutes } from '../contract/setup/settings.ts';
 import { router } from '../router.ts';
 import { type ConnectionsPorts, connectionHandlers } from './connections.ts';
 import { type DoctorPorts, doctorHandlers } from './doctor.ts';

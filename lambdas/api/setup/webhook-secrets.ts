@@ -1,6 +1,6 @@
 import { Problem } from '../../entry/http.ts';
 import type { Credentials } from '../../setup/credentials.ts';
-import type { webhookSecretRoutes } from '../contract/connections.ts';
+import type { webhookSecretRoutes } from '../contract/setup/connections.ts';
 import type { Handlers } from '../router.ts';
 
 export interface WebhookSecretsPorts {

@@ -1,10 +1,10 @@
 import packageFile from '../../../package.json' with { type: 'json' };
 import { canonicalJson } from '../../run/canonical-json.ts';
 import type { Commit } from '../../run/commit.ts';
-import { endsRun } from '../../run/ended-run.ts';
 import type { Receipt } from '../../run/receipt.ts';
 import type { Run, TerminalRun } from '../../run/run.ts';
 import type { RunRow } from '../../run/run-store.ts';
+import { endsRun } from '../../run/statuses/ended-run.ts';
 import { type NamedTexts, textsNamedIn } from '../texts/named-texts.ts';
 import { describeApproval, type EvidenceApproval } from './approval-entry.ts';
 import { describeCommit, type EvidenceCommit } from './commit-entry.ts';

@@ -9,7 +9,7 @@ import {
   sessionActor,
 } from '../../run/session.ts';
 import { changeRun } from '../change-run.ts';
-import { concludeRun } from '../conclude-run.ts';
+import { concludeRun } from '../conclusion/conclude-run.ts';
 import type { RunChanger } from '../run-changer.ts';
 import { fail, succeed } from '../step-endings.ts';
 import { openSession, type SessionTarget } from './open-session.ts';

@@ -3,7 +3,7 @@ import { later } from '../../run/lease.ts';
 import { hasOpenSession, type OpenSessionStep, SEEN_STORED_EVERY_MS } from '../../run/session.ts';
 import { isFinished } from '../../run/step.ts';
 import { changeRun } from '../change-run.ts';
-import { concludeRun } from '../conclude-run.ts';
+import { concludeRun } from '../conclusion/conclude-run.ts';
 import type { RunChanger } from '../run-changer.ts';
 import { assertIsFor, openSession, type SessionTarget, sessionClosed } from './open-session.ts';
 import { seen } from './propose-action.ts';

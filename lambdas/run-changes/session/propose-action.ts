@@ -15,7 +15,7 @@ import {
 import { counted, METRICS } from '../../telemetry/metrics.ts';
 import { sessionSpan, traceparentOf } from '../../telemetry/trace-context.ts';
 import { changeRun } from '../change-run.ts';
-import { concludeRun } from '../conclude-run.ts';
+import { concludeRun } from '../conclusion/conclude-run.ts';
 import { newRun } from '../new-run.ts';
 import type { RunChanger, RunState } from '../run-changer.ts';
 import { ActionRefused, type AllowedCall, allowedCall, type ProposedCall } from './allowed-action.ts';

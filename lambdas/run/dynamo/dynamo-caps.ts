@@ -1,7 +1,7 @@
 import type { TransactWriteItem } from '@aws-sdk/client-dynamodb';
 import { unmarshall } from '@aws-sdk/util-dynamodb';
-import type { CapWrite } from '../caps.ts';
 import type { Slot } from '../run.ts';
+import type { CapWrite } from '../settings/caps.ts';
 import { type Item, toItem } from './dynamo-items.ts';
 import * as keys from './dynamo-keys.ts';
 import { add, type Condition, put, remove } from './dynamo-transactions.ts';

@@ -1,7 +1,7 @@
 import { sha256Hex } from '../canonical-json.ts';
-import { shardOf } from '../caps.ts';
 import { CountersignError } from '../errors.ts';
 import { OUTBOX_SHARDS, type Rerun } from '../run-store.ts';
+import { shardOf } from '../settings/caps.ts';
 
 /** All keys of the run table are defined here. Tenants and run ids never contain `#`. */
 export interface Key {

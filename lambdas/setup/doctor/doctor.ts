@@ -6,7 +6,7 @@ import { may } from '../../people/rights.ts';
 import { triggersOf } from '../../pipeline/automation.ts';
 import type { Automation, Connection } from '../../pipeline/definitions.ts';
 import type { GenericSource } from '../../pipeline/generic-source.ts';
-import type { TenantSettings } from '../../run/caps.ts';
+import type { TenantSettings } from '../../run/settings/caps.ts';
 import type { PublishedWorkflow } from '../../workflow/workflow.ts';
 import type { DescribedCredentials } from '../credentials.ts';
 import { connectionsUsedBy } from '../used-connections.ts';

@@ -12,7 +12,7 @@ import { THREAD_SIGNAL } from '../../run/progress.ts';
 import { isTerminal } from '../../run/run.ts';
 import type { LoadedRun, RunStore } from '../../run/run-store.ts';
 import type { SlackThread } from '../../run/run-terms.ts';
-import { controlRun, RunChanged } from '../../run-changes/control-run.ts';
+import { controlRun, RunChanged } from '../../run-changes/control/control-run.ts';
 import type { RunChanger } from '../../run-changes/run-changer.ts';
 import { type Message, sentence } from '../block-kit.ts';
 import { findSlackPerson, unknownUser } from '../request/slack-user.ts';

@@ -2,7 +2,7 @@ import type { Assignment, CommandResult } from '../../agents/assignment.ts';
 import { CountersignError } from '../../run/errors.ts';
 import { isTerminal } from '../../run/run.ts';
 import { draftAndCommit, loadState } from '../../run-changes/commit-run.ts';
-import { concludeRun } from '../../run-changes/conclude-run.ts';
+import { concludeRun } from '../../run-changes/conclusion/conclude-run.ts';
 import type { AgentPorts } from './agent-ports.ts';
 
 const TRIES_MAX = 8;

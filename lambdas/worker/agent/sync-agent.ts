@@ -5,12 +5,12 @@ import type { AgentCaller, SyncAgent, SyncResult } from '../../agents/agent-requ
 import { type Assignment, type AssignmentPlace, placeOf } from '../../agents/assignment.ts';
 import type { HeartbeatRequest } from '../../agents/protocol.ts';
 import { isoNow } from '../../entry/ports.ts';
-import { agentsAreEnabled } from '../../run/caps.ts';
 import { CountersignError } from '../../run/errors.ts';
 import { AGENT_HOLDS_MS, later } from '../../run/lease.ts';
 import type { Run, StopRequest } from '../../run/run.ts';
+import { agentsAreEnabled } from '../../run/settings/caps.ts';
 import type { RunningStep } from '../../run/step.ts';
-import { controlRun } from '../../run-changes/control-run.ts';
+import { controlRun } from '../../run-changes/control/control-run.ts';
 import type { AgentPorts } from './agent-ports.ts';
 
 /** The row is not written more often, unless something else than the time has changed. */

@@ -1,8 +1,8 @@
 import { type Digester, postDigest } from '../../../lambdas/approval/digest/post-digest.ts';
 import { newOutboxEntry, type OutboxEntry } from '../../../lambdas/outbox/outbox.ts';
 import { type Approval, runIdOf } from '../../../lambdas/run/approval.ts';
-import type { TenantSettings } from '../../../lambdas/run/caps.ts';
 import { later } from '../../../lambdas/run/lease.ts';
+import type { TenantSettings } from '../../../lambdas/run/settings/caps.ts';
 import { SlackDigests } from '../../../lambdas/slack/digest/slack-digests.ts';
 import { CountingIds } from '../../fakes/counting-ids.ts';
 import { FakeClock } from '../../fakes/fake-clock.ts';

@@ -1,9 +1,9 @@
 /** Writes addenda.json: `node test/evidence/vectors/make-addenda.ts`. Only needed for a new version of the format. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { assignRun } from '../../../lambdas/run-changes/assign-run.ts';
-import { resolveRun } from '../../../lambdas/run-changes/resolve-run.ts';
-import { rollBackEndedRun } from '../../../lambdas/run-changes/rollback-ended-run.ts';
+import { assignRun } from '../../../lambdas/run-changes/control/assign-run.ts';
+import { resolveRun } from '../../../lambdas/run-changes/control/resolve-run.ts';
+import { rollBackEndedRun } from '../../../lambdas/run-changes/control/rollback-ended-run.ts';
 import { LABEL, NOTE } from '../../worker/workflows.ts';
 import { Workshop } from '../../worker/workshop.ts';
 

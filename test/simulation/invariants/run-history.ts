@@ -1,8 +1,8 @@
 import { commitHash, genesisHash } from '../../../lambdas/run/commit.ts';
 import type { Initiator } from '../../../lambdas/run/events/run-events.ts';
 import type { Run, TerminalRun } from '../../../lambdas/run/run.ts';
+import type { StatusChanged } from '../../../lambdas/run/statuses/transitions.ts';
 import type { Step } from '../../../lambdas/run/step.ts';
-import type { StatusChanged } from '../../../lambdas/run/transitions.ts';
 import { needsOf } from '../../../lambdas/workflow/step-order.ts';
 import type { Workflow } from '../../../lambdas/workflow/workflow.ts';
 import type { MemoryRunStore } from '../../fakes/memory-run-store.ts';

@@ -1,5 +1,5 @@
-import { effectiveCaps, type TenantSettings } from '../../../lambdas/run/caps.ts';
 import type { Run, Slot } from '../../../lambdas/run/run.ts';
+import { effectiveCaps, type TenantSettings } from '../../../lambdas/run/settings/caps.ts';
 import type { Workflow } from '../../../lambdas/workflow/workflow.ts';
 import type { MemoryRunStore } from '../../fakes/memory-run-store.ts';
 import { isWrite } from './governed-writes.ts';

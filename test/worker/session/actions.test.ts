@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { actionView } from '../../../lambdas/api/actions/action-view.ts';
 import type { CountersignError } from '../../../lambdas/run/errors.ts';
 import { REFUSALS_RECORDED_MAX } from '../../../lambdas/run/session.ts';
-import { controlRun } from '../../../lambdas/run-changes/control-run.ts';
+import { controlRun } from '../../../lambdas/run-changes/control/control-run.ts';
 import { type ActionProposal, proposeAction } from '../../../lambdas/run-changes/session/propose-action.ts';
 import type { StepMessage } from '../../../lambdas/run-changes/step-queue.ts';
 import { ALLOWED } from '../../fakes/fake-policy.ts';

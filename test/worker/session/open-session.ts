@@ -1,6 +1,6 @@
 import type { OpenSessionStep, SessionFacts } from '../../../lambdas/run/session.ts';
 import { draftAndCommit, loadState } from '../../../lambdas/run-changes/commit-run.ts';
-import { concludeRun } from '../../../lambdas/run-changes/conclude-run.ts';
+import { concludeRun } from '../../../lambdas/run-changes/conclusion/conclude-run.ts';
 import type { StepMessage } from '../../../lambdas/run-changes/step-queue.ts';
 import type { Workshop } from '../workshop.ts';
 

@@ -5,7 +5,7 @@ import { checkReplay } from '../../../lambdas/evidence/verify/check-replay.ts';
 import { checkRules } from '../../../lambdas/evidence/verify/rules/check-rules.ts';
 import type { StoredConfiguration } from '../../../lambdas/pipeline/configuration.ts';
 import type { CountersignError } from '../../../lambdas/run/errors.ts';
-import { controlRun } from '../../../lambdas/run-changes/control-run.ts';
+import { controlRun } from '../../../lambdas/run-changes/control/control-run.ts';
 import { type Completion, completeSession } from '../../../lambdas/run-changes/session/complete-session.ts';
 import { noteHeartbeat } from '../../../lambdas/run-changes/session/note-heartbeat.ts';
 import { proposeAction } from '../../../lambdas/run-changes/session/propose-action.ts';

@@ -1,5 +1,5 @@
 import { TERMINAL_STATUSES } from '../../../run/run.ts';
-import { ALLOWED_TRANSITIONS } from '../../../run/transitions.ts';
+import { ALLOWED_TRANSITIONS } from '../../../run/statuses/transitions.ts';
 import { breachAt, lastBefore, number, text } from './event-fields.ts';
 import type { Breach, Rule } from './rule.ts';
 import type { Attempt, PlacedEvent, RunHistory } from './run-history.ts';
