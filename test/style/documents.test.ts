@@ -48,9 +48,9 @@ it('every reference to a heading of a document is right', () => {
   expect(wrong).toEqual([]);
 });
 
-it('ARCHITECTURE says why each dependency is there', () => {
+it('docs/design/dependencies.md says why each dependency is there', () => {
   const { dependencies, devDependencies, optionalDependencies } = JSON.parse(textOf('package.json'));
-  const named = [...textOf('ARCHITECTURE.md').matchAll(/`([^`\s]+)`/g)].map(([, name = '']) => name);
+  const named = [...textOf('docs/design/dependencies.md').matchAll(/`([^`\s]+)`/g)].map(([, name = '']) => name);
   const isNamed = (name: string) =>
     named.some((each) => each === name || (each.endsWith('*') && name.startsWith(each.slice(0, -1))));
   const packages = Object.keys({ ...dependencies, ...devDependencies, ...optionalDependencies });
