@@ -3,7 +3,7 @@ import { type Agent, newAgent, withAssignment } from '../../lambdas/agents/agent
 import { AGENTS_OF_A_PAGE, findAgent } from '../../lambdas/agents/find-agent.ts';
 import { type CommandNeeds, rankOf, selectAgent } from '../../lambdas/agents/select-agent.ts';
 import { later } from '../../lambdas/run/lease.ts';
-import { SeededRandom } from '../simulation/seeded-random.ts';
+import { SeededRandom } from '../simulation/environment/seeded-random.ts';
 
 const AT = '2026-03-02T10:00:00.000Z';
 const NEEDS: CommandNeeds = { environment: 'dev', profile: 'dev-flex', capabilities: [] };

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { evidenceText } from '../../bin/commands/evidence/evidence-text.ts';
 import { evidencePage } from '../../bin/commands/evidence/html.ts';
 import { verifyBundle } from '../../lambdas/evidence/verify/verify-bundle.ts';
-import { parsedDocument, sealedBundle } from '../evidence/sealed-bundle.ts';
+import { parsedDocument, sealedBundle } from '../evidence/bundle/sealed-bundle.ts';
 import { startBrowser, type TestBrowser, type TestPage } from './browser.ts';
 
 let browser: TestBrowser;

@@ -10,7 +10,7 @@ import { bundleClaim } from '../../lambdas/evidence/bundle/bundle-claim.ts';
 import { signClaim } from '../../lambdas/evidence/signing/dsse.ts';
 import { RULES } from '../../lambdas/evidence/verify/rules/check-rules.ts';
 import { type TrustedKey, trustedKeys } from '../../lambdas/evidence/verify/trusted-keys.ts';
-import { inBatch, SIGNER, sealedBundle } from '../evidence/sealed-bundle.ts';
+import { inBatch, SIGNER, sealedBundle } from '../evidence/bundle/sealed-bundle.ts';
 import denied from '../evidence/vectors/rules/format-2/rule-02.json' with { type: 'json' };
 import vectors from '../evidence/vectors/vectors.json' with { type: 'json' };
 import { countersign, onTerminal, ROOT, type StubApi, stubApi } from './command-line.ts';

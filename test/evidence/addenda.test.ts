@@ -14,7 +14,7 @@ import { MemoryEvidenceStore } from '../fakes/memory-evidence-store.ts';
 import { SeededSigner } from '../fakes/seeded-signer.ts';
 import { LABEL } from '../worker/workflows.ts';
 import { Workshop } from '../worker/workshop.ts';
-import { areGenuineAddenda, isGenuine, isGenuineLog } from './second-verifier.ts';
+import { areGenuineAddenda, isGenuine, isGenuineLog } from './verify/second-verifier.ts';
 
 let shop: Workshop;
 let message: StepMessage;

@@ -5,8 +5,8 @@ import { withTables } from '../../docs/generated-tables.ts';
 import { siemLines } from '../../lambdas/evidence/export/siem.ts';
 import { eventKind, Id, Sentence } from '../../lambdas/run/events/event-kind.ts';
 import { type CommitEvent, EVENT_KINDS } from '../../lambdas/run/events/events.ts';
-import { GovernedStory } from '../evidence/governed-story.ts';
-import { problemOf, rehash, resealed } from '../evidence/tampering.ts';
+import { GovernedStory } from '../evidence/bundle/governed-story.ts';
+import { problemOf, rehash, resealed } from '../evidence/verify/tampering.ts';
 
 /** Everything that CONTRIBUTING, "Add an event of a commit", asks for. */
 const inspected = eventKind({

@@ -2,9 +2,9 @@ import type { RunChange } from '../../lambdas/run/commit.ts';
 import type { ErrorCode } from '../../lambdas/run/errors.ts';
 import type { Run } from '../../lambdas/run/run.ts';
 import type { CommitResult } from '../../lambdas/run/run-store.ts';
+import type { Invocation } from './environment/invocation.ts';
 import { TERMINAL } from './invariants/lifecycle-table.ts';
 import type { Snapshot } from './invariants/run-history.ts';
-import type { Invocation } from './invocation.ts';
 import type { Situation, Situations } from './situations.ts';
 
 const REFUSALS: Partial<Record<ErrorCode, Situation>> = {

@@ -6,8 +6,8 @@ import { openRunTable } from '../contracts/run-table.ts';
 import { FakeClock, STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
 import { MemoryRunStore } from '../fakes/memory-run-store.ts';
 import { IS_STORM } from '../storm.ts';
+import { SeededRandom } from './environment/seeded-random.ts';
 import { RandomOperations } from './random-operations.ts';
-import { SeededRandom } from './seeded-random.ts';
 
 /** `npm run storm` compares more. */
 const SEQUENCES = IS_STORM ? 600 : 120;

@@ -1,4 +1,4 @@
-import type { VirtualTime } from './virtual-time.ts';
+import type { VirtualTime } from './environment/virtual-time.ts';
 
 const LINES_MAX = 400;
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { IS_STORM } from '../storm.ts';
+import { SeededRandom } from './environment/seeded-random.ts';
 import { type Fault, RandomFaults } from './faults.ts';
 import { type Scenario, scenarioOf } from './scenario.ts';
-import { SeededRandom } from './seeded-random.ts';
 import { Simulation } from './simulation.ts';
 import type { Situation } from './situations.ts';
 

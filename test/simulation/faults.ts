@@ -1,4 +1,4 @@
-import type { SeededRandom } from './seeded-random.ts';
+import type { SeededRandom } from './environment/seeded-random.ts';
 
 /** The kind of port that a call goes to: each has its own faults. */
 export type CallKind =

@@ -15,8 +15,12 @@ import type { Workflow } from '../../lambdas/workflow/workflow.ts';
 import type { FakeTask } from '../fakes/fake-a2a.ts';
 import type { MemoryRunStore } from '../fakes/memory-run-store.ts';
 import { SituationDetector } from './detect-situations.ts';
+import { isDigester, isNotifier } from './environment/functions.ts';
+import type { Invocation } from './environment/invocation.ts';
+import { SESSION_SECRET } from './environment/ports.ts';
+import type { SimulatedPolicy } from './environment/simulated-policy.ts';
+import type { TargetRequest } from './environment/simulated-targets.ts';
 import { InjectedFault } from './faults.ts';
-import { isDigester, isNotifier } from './functions.ts';
 import { AgentInvariants } from './invariants/agents.ts';
 import { ApprovalInvariants } from './invariants/approvals.ts';
 import { BulkJobInvariants } from './invariants/bulk-jobs.ts';
@@ -35,10 +39,6 @@ import { ScheduleInvariants } from './invariants/schedules.ts';
 import { isAboutSession, SessionInvariants } from './invariants/sessions.ts';
 import { SlotInvariants } from './invariants/slots.ts';
 import { TargetRequestInvariants } from './invariants/target-requests.ts';
-import type { Invocation } from './invocation.ts';
-import { SESSION_SECRET } from './ports.ts';
-import type { SimulatedPolicy } from './simulated-policy.ts';
-import type { TargetRequest } from './simulated-targets.ts';
 import { Situations } from './situations.ts';
 
 /** The sealer checks the rules of docs/evidence-format.md on each bundle, with the code of the verifier. */

@@ -5,11 +5,11 @@ import { Workflow, WorkflowStep } from '../../lambdas/workflow/workflow.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
 import { FakeTargets } from '../fakes/fake-targets.ts';
 import { BY_SETUP } from '../fakes/memory-changes.ts';
+import { BURST_EVENT } from './actors/senders.ts';
+import { AUTHOR, PEOPLE } from './actors/simulated-people.ts';
 import { ALLOWED_COMMAND, STAGING_PROFILE } from './invariants/agents.ts';
 import { SCHEDULED } from './invariants/schedules.ts';
 import { type Scenario, THREAD_SHAPE } from './scenario.ts';
-import { BURST_EVENT } from './senders.ts';
-import { AUTHOR, PEOPLE } from './simulated-people.ts';
 import { workflowOfShape } from './workflow-shapes.ts';
 
 const BURST_SHAPES = [

@@ -11,7 +11,7 @@ import { ChangeDraft } from '../contracts/change-draft.ts';
 import { everythingDue } from '../fakes/everything-due.ts';
 import type { MemoryRunStore } from '../fakes/memory-run-store.ts';
 import { accepted, requestedApproval } from '../fakes/story.ts';
-import type { SeededRandom } from './seeded-random.ts';
+import type { SeededRandom } from './environment/seeded-random.ts';
 
 /** An operation that can be run on two run stores. Results without an order are sorted. */
 export interface Operation {

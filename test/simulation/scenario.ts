@@ -1,13 +1,13 @@
 import type { TenantSettings } from '../../lambdas/run/settings/caps.ts';
 import type { Command } from '../../lambdas/run-changes/control/control-run.ts';
-import type { ApproverBehavior } from './approvers.ts';
-import type { BulkScript } from './bulk-operators.ts';
+import type { ApproverBehavior } from './actors/approvers.ts';
+import type { BulkScript } from './actors/bulk-operators.ts';
+import type { AgentBehavior } from './actors/simulated-agents.ts';
+import { SESSION_KINDS, type SessionBehavior } from './actors/simulated-sessions.ts';
+import type { ThreadBehavior } from './actors/thread-writers.ts';
+import { SeededRandom } from './environment/seeded-random.ts';
+import { ALL_RULES, type Rules } from './environment/simulated-policy.ts';
 import { type Fault, type FaultPlan, NoFaults, OneFault, randomFaults } from './faults.ts';
-import { SeededRandom } from './seeded-random.ts';
-import type { AgentBehavior } from './simulated-agents.ts';
-import { ALL_RULES, type Rules } from './simulated-policy.ts';
-import { SESSION_KINDS, type SessionBehavior } from './simulated-sessions.ts';
-import type { ThreadBehavior } from './thread-writers.ts';
 import {
   AGENT_SHAPES,
   MORE_SESSION_SHAPES,

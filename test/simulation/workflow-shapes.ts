@@ -1,7 +1,7 @@
 import { calledBy, parseWorkflow, readWorkflow } from '../../lambdas/workflow/parse-workflow.ts';
 import type { Workflow } from '../../lambdas/workflow/workflow.ts';
 import { HOOKS_URL } from '../fakes/http-through-fetch.ts';
-import { GROUP_BY_NAME } from './incident-editors.ts';
+import { GROUP_BY_NAME } from './actors/incident-editors.ts';
 import { ALLOWED_COMMAND } from './invariants/agents.ts';
 
 const SYS_ID = '"{% trigger.sysId %}"';

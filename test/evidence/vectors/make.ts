@@ -9,7 +9,7 @@ import { canonicalJson, sha256Hex } from '../../../lambdas/run/canonical-json.ts
 import { genesisHash } from '../../../lambdas/run/commit.ts';
 import { LABEL } from '../../worker/workflows.ts';
 import { Workshop } from '../../worker/workshop.ts';
-import { parsedDocument, SIGNER, sealedBundle } from '../sealed-bundle.ts';
+import { parsedDocument, SIGNER, sealedBundle } from '../bundle/sealed-bundle.ts';
 import { resignedVectors } from './resigned.ts';
 
 const values = [

@@ -1,4 +1,4 @@
-import { type Fields, indexOf, type Json } from '../second-verifier.ts';
+import { type Fields, indexOf, type Json } from '../verify/second-verifier.ts';
 
 /** As JSON Patch (RFC 6902) has them, of the operations that vectors need. */
 export interface Operation {

@@ -1,7 +1,7 @@
 import { bundleClaim } from '../../../lambdas/evidence/bundle/bundle-claim.ts';
 import { type Claim, signClaim } from '../../../lambdas/evidence/signing/dsse.ts';
-import { SIGNER } from '../sealed-bundle.ts';
-import { canonical, type Json } from '../second-verifier.ts';
+import { SIGNER } from '../bundle/sealed-bundle.ts';
+import { canonical, type Json } from '../verify/second-verifier.ts';
 import { type Operation, patched } from './patched.ts';
 
 /** A wrong bundle with a signature of the right key. `step`: the step under "Verifying" that finds the problem. */

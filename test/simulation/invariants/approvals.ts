@@ -5,7 +5,7 @@ import { type Approval, isOpen, type Vote } from '../../../lambdas/run/approval.
 import type { Commit } from '../../../lambdas/run/commit.ts';
 import type { Run } from '../../../lambdas/run/run.ts';
 import { type Step, UNDO_INDEX_OFFSET } from '../../../lambdas/run/step.ts';
-import { AUTHOR, PEOPLE, personById } from '../simulated-people.ts';
+import { AUTHOR, PEOPLE, personById } from '../actors/simulated-people.ts';
 import { ExpectedMakers } from './expected-makers.ts';
 import type { Report } from './report.ts';
 

@@ -1,7 +1,7 @@
 import type { DigestClaim, DigestState } from '../../../lambdas/approval/digest/digest-store.ts';
 import { markOf } from '../../../lambdas/connectors/connector.ts';
 import { type Approval, isOpen } from '../../../lambdas/run/approval.ts';
-import type { TargetRequest } from '../simulated-targets.ts';
+import type { TargetRequest } from '../environment/simulated-targets.ts';
 import type { Situations } from '../situations.ts';
 import type { Report } from './report.ts';
 

@@ -7,7 +7,7 @@ import type { Run } from '../../../lambdas/run/run.ts';
 import { receiptKeyOf } from '../../../lambdas/run/step.ts';
 import type { Workflow, WorkflowStep } from '../../../lambdas/workflow/workflow.ts';
 import { assertChain } from '../../fakes/assert-chain.ts';
-import { GROUP_BY_NAME, NEW_INCIDENT } from '../incident-editors.ts';
+import { GROUP_BY_NAME, NEW_INCIDENT } from '../actors/incident-editors.ts';
 import type { Simulation } from '../simulation.ts';
 import { TERMINAL } from './lifecycle-table.ts';
 

@@ -5,7 +5,7 @@ import { canonicalJson, hashOf } from '../../../lambdas/run/canonical-json.ts';
 import type { Commit, RunChange } from '../../../lambdas/run/commit.ts';
 import type { Run } from '../../../lambdas/run/run.ts';
 import type { Governed, Step } from '../../../lambdas/run/step.ts';
-import type { SimulatedPolicy } from '../simulated-policy.ts';
+import type { SimulatedPolicy } from '../environment/simulated-policy.ts';
 import type { ApprovalInvariants } from './approvals.ts';
 import type { Report } from './report.ts';
 

@@ -2,7 +2,7 @@ import type { Clock } from '../../../lambdas/entry/ports.ts';
 import type { RunChange } from '../../../lambdas/run/commit.ts';
 import type { TenantSettings } from '../../../lambdas/run/settings/caps.ts';
 import { isOn } from '../../../lambdas/run/settings/flags.ts';
-import type { Invocation } from '../invocation.ts';
+import type { Invocation } from '../environment/invocation.ts';
 import type { Situations } from '../situations.ts';
 import type { Report } from './report.ts';
 import type { Snapshot } from './run-history.ts';

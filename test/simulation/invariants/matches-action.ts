@@ -1,5 +1,5 @@
 import type { ProposedAction } from '../../../lambdas/policy/policy.ts';
-import type { TargetRequest } from '../simulated-targets.ts';
+import type { TargetRequest } from '../environment/simulated-targets.ts';
 
 /** Whether a request has exactly the target and the values of the action that was decided on. */
 export function matchesAction({ method, url, body = {} }: TargetRequest, { target, fields }: ProposedAction): boolean {

@@ -7,7 +7,7 @@ import type { Run } from '../../../lambdas/run/run.ts';
 import type { NotifiedPlace, SlackThread } from '../../../lambdas/run/run-terms.ts';
 import { messageKey, type ThreadMessage } from '../../../lambdas/slack/thread/thread-runs.ts';
 import type { MemoryRunStore } from '../../fakes/memory-run-store.ts';
-import type { TargetRequest } from '../simulated-targets.ts';
+import type { TargetRequest } from '../environment/simulated-targets.ts';
 import type { Situations } from '../situations.ts';
 import { TERMINAL } from './lifecycle-table.ts';
 import type { Report } from './report.ts';

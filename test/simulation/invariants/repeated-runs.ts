@@ -5,7 +5,7 @@ import type { IntentReceipt, Receipt } from '../../../lambdas/run/receipt.ts';
 import type { Run } from '../../../lambdas/run/run.ts';
 import { receiptKeyOf } from '../../../lambdas/run/step.ts';
 import type { MemoryRunStore } from '../../fakes/memory-run-store.ts';
-import type { TargetRequest } from '../simulated-targets.ts';
+import type { TargetRequest } from '../environment/simulated-targets.ts';
 import type { Report } from './report.ts';
 
 type PlannedCall = Extract<Plan['steps'][number], { kind: 'call' }>;

@@ -4,7 +4,7 @@ import type { Receipt } from '../../../lambdas/run/receipt.ts';
 import type { Run } from '../../../lambdas/run/run.ts';
 import { receiptKeyOf, type Step } from '../../../lambdas/run/step.ts';
 import type { MemoryRunStore } from '../../fakes/memory-run-store.ts';
-import type { TargetRequest } from '../simulated-targets.ts';
+import type { TargetRequest } from '../environment/simulated-targets.ts';
 import { isWrite } from './governed-writes.ts';
 import { TERMINAL } from './lifecycle-table.ts';
 import type { Report } from './report.ts';

@@ -8,8 +8,8 @@ import type { Completion } from '../../../lambdas/run-changes/session/complete-s
 import { type ActionProposal, actionRunId } from '../../../lambdas/run-changes/session/propose-action.ts';
 import type { FakeTask } from '../../fakes/fake-a2a.ts';
 import type { MemoryRunStore } from '../../fakes/memory-run-store.ts';
-import type { SessionReply } from '../session-process.ts';
-import type { TargetRequest } from '../simulated-targets.ts';
+import type { SessionReply } from '../actors/session-process.ts';
+import type { TargetRequest } from '../environment/simulated-targets.ts';
 import type { Situations } from '../situations.ts';
 import type { Report } from './report.ts';
 import type { Snapshot } from './run-history.ts';

@@ -6,7 +6,7 @@ import type { Receipt } from '../../../lambdas/run/receipt.ts';
 import { receiptKeyOf } from '../../../lambdas/run/step.ts';
 import { HOOKS_HOST } from '../../fakes/http-through-fetch.ts';
 import type { MemoryRunStore } from '../../fakes/memory-run-store.ts';
-import type { TargetRequest } from '../simulated-targets.ts';
+import type { TargetRequest } from '../environment/simulated-targets.ts';
 import type { KillSwitchInvariants } from './kill-switch.ts';
 import { TERMINAL } from './lifecycle-table.ts';
 import { matchesAction } from './matches-action.ts';

@@ -11,7 +11,7 @@ import { noteHeartbeat } from '../../../lambdas/run-changes/session/note-heartbe
 import { proposeAction } from '../../../lambdas/run-changes/session/propose-action.ts';
 import { openSessionToken } from '../../../lambdas/run-changes/session/session-token.ts';
 import type { StepMessage } from '../../../lambdas/run-changes/step-queue.ts';
-import { isGenuine } from '../../evidence/second-verifier.ts';
+import { isGenuine } from '../../evidence/verify/second-verifier.ts';
 import { ALLOWED } from '../../fakes/fake-policy.ts';
 import { GovernedWorkshop, needsApproval } from '../governed-workshop.ts';
 import { die, eventTypes, ISSUE, SESSION_SECRET, statuses, survived } from '../workshop.ts';

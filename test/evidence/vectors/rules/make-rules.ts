@@ -7,7 +7,7 @@ import { bundleClaim } from '../../../../lambdas/evidence/bundle/bundle-claim.ts
 import { signClaim } from '../../../../lambdas/evidence/signing/dsse.ts';
 import { RULES } from '../../../../lambdas/evidence/verify/rules/check-rules.ts';
 import { canonicalJson } from '../../../../lambdas/run/canonical-json.ts';
-import { SIGNER } from '../../sealed-bundle.ts';
+import { SIGNER } from '../../bundle/sealed-bundle.ts';
 import { forged } from './forged.ts';
 import { FORGERIES } from './forgeries.ts';
 import { approvedRun, editedRun, phasedRun, rolledBackRun } from './honest-runs.ts';

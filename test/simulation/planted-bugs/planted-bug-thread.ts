@@ -1,0 +1,61 @@
+import { createRequire, isBuiltin } from 'node:module';
+import { dirname, join } from 'node:path';
+import { compileFunction } from 'node:vm';
+import { parentPort, workerData } from 'node:worker_threads';
+import type { Job, runJob } from '../jobs.ts';
+import type { CompiledSimulation } from './compiled-simulation.ts';
+
+/** A bug and where to look for it. */
+export interface BugSearch {
+  /** Path → CommonJS of the files that have the bug. */
+  edited: ReadonlyMap<string, string>;
+  jobs: Job[];
+}
+
+type Module = { exports: unknown };
+type Instantiate = (require: (specifier: string) => unknown, module: Module, exports: unknown) => void;
+
+const JOBS = join(import.meta.dirname, '..', 'jobs.ts');
+const { modules, packages } = workerData as CompiledSimulation;
+const compiled = new Map([...modules].map(([path, code]) => [path, compiledAs(path, code)]));
+const loaded = new Map(await Promise.all(packages.map(async (name) => [name, await loadPackage(name)] as const)));
+
+/** Compiled once; a call makes the instance of one bug. */
+function compiledAs(path: string, code: string): Instantiate {
+  return compileFunction(code, ['require', 'module', 'exports'], { filename: path }) as Instantiate;
+}
+
+async function loadPackage(name: string): Promise<unknown> {
+  // Not the ES module: a simulation replaces functions of `node:http`.
+  if (isBuiltin(name)) return createRequire(import.meta.url)(name);
+  return { ...(await import(name)), __esModule: true };
+}
+
+/** The code with a bug in it. All bugs share the packages, and nothing else. */
+function simulationWith(edited: ReadonlyMap<string, string>): { runJob: typeof runJob } {
+  const instances = new Map<string, Module>();
+  const load = (path: string): unknown => {
+    const found = instances.get(path);
+    if (found) return found.exports;
+    const module: Module = { exports: {} };
+    instances.set(path, module);
+    const code = edited.get(path);
+    const instantiate = code === undefined ? compiled.get(path) : compiledAs(path, code);
+    if (!instantiate) throw new Error(`${path} is not part of the simulation`);
+    const require = (specifier: string) =>
+      specifier.startsWith('.') ? load(join(dirname(path), specifier)) : loaded.get(specifier);
+    instantiate(require, module, module.exports);
+    return module.exports;
+  };
+  return load(JOBS) as { runJob: typeof runJob };
+}
+
+/** Responds with what was found first, if anything was. */
+parentPort?.on('message', async ({ edited, jobs }: BugSearch) => {
+  const simulation = simulationWith(edited);
+  for (const job of jobs) {
+    const { found } = await simulation.runJob(job);
+    if (found) return parentPort?.postMessage({ found });
+  }
+  parentPort?.postMessage({});
+});
