@@ -99,7 +99,7 @@ export class SecretsConnections implements Connections {
     if (credentials.success) return credentials.data;
     throw new CountersignError(
       'CONNECTION_MISSING',
-      `a credentials secret of ${tenant} is not a JSON object; replace it (RUNBOOK, Credentials)`,
+      `a credentials secret of ${tenant} is not a JSON object; replace it (docs/administration.md, "Credentials")`,
     );
   }
 }

@@ -41,7 +41,11 @@ it('every reference to a heading of a document is right', () => {
   const headings = (document: string) => [...textOf(document).matchAll(/^#+ (.*)$/gm)].map(([, heading]) => heading);
   const sources = [...glob('{bin,client,lambdas,lib,local,test}/**/*.ts'), ...documents];
   const wrong = sources.flatMap((path) =>
-    [...textOf(path).matchAll(/\b(RUNBOOK|ARCHITECTURE|CONTRIBUTING)(?:\.md)?\)?,\s+(?:\*\s+)?"([^"]+)"/g)]
+    [
+      ...textOf(path).matchAll(
+        /\b(RUNBOOK|ARCHITECTURE|CONTRIBUTING|docs\/administration)(?:\.md)?\)?,\s+(?:\*\s+)?"([^"]+)"/g,
+      ),
+    ]
       .filter(([, document, heading = '']) => !headings(`${document}.md`).includes(heading.replace(/\s+/g, ' ')))
       .map(([reference]) => `${path}: ${reference}`),
   );

@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { COMMAND_NAMES } from '../../bin/commands/commands.ts';
 
-const RUNBOOK = readFileSync(join(import.meta.dirname, '..', '..', 'RUNBOOK.md'), 'utf8');
+const textOf = (path: string) => readFileSync(join(import.meta.dirname, '..', '..', path), 'utf8');
+/** The RUNBOOK and the procedures that it names. */
+const INSTRUCTIONS = `${textOf('RUNBOOK.md')}\n${textOf('docs/administration.md')}`;
 
 /** Instructions to change the table: the CLI of AWS, and sentences about rows. */
 const EDITS_A_ROW = [
@@ -14,20 +16,20 @@ const EDITS_A_ROW = [
   /\binto the (?:run )?table\b/i,
 ];
 
-/** The sections of the document, by heading. */
-const sections = RUNBOOK.split(/^## /m)
+/** The sections of both documents, by heading. */
+const sections = INSTRUCTIONS.split(/^## /m)
   .slice(1)
   .map((section) => ({ heading: section.slice(0, section.indexOf('\n')), text: section.replace(/\s+/g, ' ') }));
 
 const editsIn = (text: string) => EDITS_A_ROW.flatMap((pattern) => pattern.exec(text)?.[0] ?? []);
 
-describe('RUNBOOK', () => {
-  it.each(sections)('"$heading" has no remedy that edits a row of the table by hand', ({ text }) => {
+describe('RUNBOOK and docs/administration.md', () => {
+  it.each(sections)('"$heading" has no instruction that edits a row of the table by hand', ({ text }) => {
     expect(editsIn(text)).toEqual([]);
   });
 
   it('names only commands that exist', () => {
-    const named = [...RUNBOOK.replace(/\s+/g, ' ').matchAll(/countersign ([a-z-]+(?: [a-z-]+)?)/g)].map(
+    const named = [...INSTRUCTIONS.replace(/\s+/g, ' ').matchAll(/countersign ([a-z-]+(?: [a-z-]+)?)/g)].map(
       ([, words = '']) => words,
     );
     const unknown = named.filter(

@@ -26,7 +26,7 @@ const FILE_FORMAT =
   'instance: github.com                  # Slack: the team id, ServiceNow: the instance name\n' +
   'credential: { token: { env: GITHUB_TOKEN } }          # from the environment; or { file: token.txt }\n' +
   'planCredential: { token: { env: GITHUB_READ_TOKEN } } # for plans; must not be able to write\n\n' +
-  'Credentials that are not in the file stay as they are. RUNBOOK, "Credentials", has their fields.';
+  'Credentials that are not in the file stay as they are. docs/administration.md, "Credentials", lists their fields.';
 
 export const connections: readonly Command[] = [
   {

@@ -32,7 +32,7 @@ export async function requestSecondOwner<Pending extends PendingPerson | Pending
     throw new Problem(
       422,
       requested.kind === 'person' ? 'PERSON_INVALID' : 'POLICY_INVALID',
-      `${why}, and there is no second owner to confirm it; the operator of the stage can add one, see RUNBOOK, "A second owner"`,
+      `${why}, and there is no second owner to confirm it; the operator of the stage can add one, see docs/administration.md, "A second owner"`,
     );
   }
   const open = await definitions.pendingChanges(tenant, { limit: PENDING_MAX });

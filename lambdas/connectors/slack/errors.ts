@@ -39,7 +39,7 @@ const WHAT_TO_DO: Readonly<Record<string, string>> = {
   is_archived: 'the channel is archived; use another channel',
   message_not_found: 'check channel and ts',
   missing_scope: 'ask an admin of the workspace to reinstall the app with the scopes listed in the RUNBOOK',
-  token_expired: 'tokens that expire are not supported; see RUNBOOK, Credentials',
+  token_expired: 'tokens that expire are not supported; see docs/administration.md, "Credentials"',
 };
 const ASK_ADMIN = 'ask an admin of the Slack workspace, or of the app, to allow it';
 

@@ -67,7 +67,7 @@ const warning = (subject: string, problem: string, fix: string): Finding => ({
 });
 
 const ADD_CONNECTION = 'countersign connections add FILE (connections add --help shows the fields of FILE)';
-const PUT_PERSON = 'countersign people put FILE (RUNBOOK, "People", has an example of FILE)';
+const PUT_PERSON = 'countersign people put FILE (docs/administration.md, "People", has an example of FILE)';
 const PUT_AUTOMATION = 'countersign automations put FILE (docs/workflows.md has an example of FILE)';
 
 function peopleFindings({ people, kind, tenant, connections, pendingChanges }: TenantState): Finding[] {
