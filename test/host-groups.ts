@@ -17,8 +17,8 @@ export const HOST_GROUPS: Record<string, readonly string[]> = {
     'local/outbox',
   ],
   'local/host-group-5': [
-    'cli/runs',
-    'cli/webhook-send',
+    'cli/runs/runs',
+    'cli/webhook/webhook-send',
     'local/bulk',
     'local/mcp',
     'local/request-counts',

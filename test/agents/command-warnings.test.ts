@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { type Agent, newAgent } from '../../lambdas/agents/agent.ts';
 import { ProfileDefinition } from '../../lambdas/agents/profiles.ts';
 import { commandWarnings } from '../../lambdas/proposal/command-warnings.ts';
-import { MemoryAgents } from '../fakes/memory-agents.ts';
-import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
+import { MemoryAgents } from '../fakes/memory/memory-agents.ts';
+import { MemoryDefinitions } from '../fakes/memory/memory-definitions.ts';
 
 const AT = '2026-11-17T00:00:00.000Z';
 const COMMAND = { command: '/usr/bin/systemctl', args: ['restart', 'web'], environment: 'staging' };

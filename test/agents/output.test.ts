@@ -13,8 +13,8 @@ import { type OutputPart, readOutput } from '../../lambdas/agents/read-output.ts
 import { redactArrived } from '../../lambdas/agents/redact-arrived.ts';
 import { appendOutput, finishOutput, storeOutput } from '../../lambdas/agents/store-output.ts';
 import { FakeClock, STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
-import { MemoryLog } from '../fakes/memory-log.ts';
-import { MemoryOutput, MemoryOutputArchive } from '../fakes/memory-output.ts';
+import { MemoryLog } from '../fakes/memory/memory-log.ts';
+import { MemoryOutput, MemoryOutputArchive } from '../fakes/memory/memory-output.ts';
 
 const COMMAND: CommandRef = { tenant: 'acme', runId: 'run_1', stepIndex: 2, leaseVersion: 1 };
 const PAGE_BYTES = 1024 * 1024;

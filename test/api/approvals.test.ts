@@ -5,10 +5,10 @@ import type { HttpEvent } from '../../lambdas/entry/http.ts';
 import type { Approval } from '../../lambdas/run/approval.ts';
 import { later } from '../../lambdas/run/lease.ts';
 import { ANA, BEN } from '../approval/people.ts';
-import { ChangeDraft } from '../contracts/change-draft.ts';
+import { ChangeDraft } from '../contracts/run-store/change-draft.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
-import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
-import { MemoryRunStore } from '../fakes/memory-run-store.ts';
+import { MemoryDefinitions } from '../fakes/memory/memory-definitions.ts';
+import { MemoryRunStore } from '../fakes/memory/memory-run-store.ts';
 import { accepted, requestedApproval } from '../fakes/story.ts';
 
 let store: MemoryRunStore;

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { handleEvidence } from '../../lambdas/api/evidence/evidence.ts';
 import type { HttpEvent } from '../../lambdas/entry/http.ts';
 import type { EvidenceRecord } from '../../lambdas/run/run-store.ts';
-import { MemoryEvidenceStore } from '../fakes/memory-evidence-store.ts';
+import { MemoryEvidenceStore } from '../fakes/memory/memory-evidence-store.ts';
 
 const RUN = 'run_00000001';
 const FOUR_MIB = 4 * 1024 * 1024;

@@ -12,7 +12,7 @@ import { sealSessionToken } from '../../lambdas/run-changes/session/session-toke
 import { METRICS, type Measurement } from '../../lambdas/telemetry/metrics.ts';
 import { byTest } from '../fakes/by-test.ts';
 import { ALLOWED } from '../fakes/fake-policy.ts';
-import { DENIED, GovernedWorkshop, needsApproval } from '../worker/governed-workshop.ts';
+import { DENIED, GovernedWorkshop, needsApproval } from '../worker/governance/governed-workshop.ts';
 import { type BegunSession, beginWithSession, ISSUE_FIELDS } from '../worker/session/open-session.ts';
 import { ISSUE } from '../worker/workshop.ts';
 

@@ -18,12 +18,12 @@ import { OLIVIA } from '../approval/people.ts';
 import { byTest } from '../fakes/by-test.ts';
 import { CountingIds } from '../fakes/counting-ids.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
-import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
-import { MemoryEvidenceStore } from '../fakes/memory-evidence-store.ts';
-import { MemoryLog } from '../fakes/memory-log.ts';
+import { MemoryDefinitions } from '../fakes/memory/memory-definitions.ts';
+import { MemoryEvidenceStore } from '../fakes/memory/memory-evidence-store.ts';
+import { MemoryLog } from '../fakes/memory/memory-log.ts';
 import { compiledRego } from '../policy/rego.ts';
 import { aRequest } from '../policy/requests.ts';
-import { type Asking, askAbout } from './ask-definitions.ts';
+import { type Asking, askAbout } from './definitions/ask-definitions.ts';
 
 const shipped = readShippedPolicies();
 const engines = {

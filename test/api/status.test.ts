@@ -7,10 +7,10 @@ import { STATUS_TEXTS } from '../../lambdas/api/operations/status-texts.ts';
 import { newOutboxEntry } from '../../lambdas/outbox/outbox.ts';
 import { later } from '../../lambdas/run/lease.ts';
 import type { Run } from '../../lambdas/run/run.ts';
-import { ChangeDraft } from '../contracts/change-draft.ts';
-import { BY } from '../contracts/run-store-bench.ts';
+import { ChangeDraft } from '../contracts/run-store/change-draft.ts';
+import { BY } from '../contracts/run-store/run-store-bench.ts';
 import { STORY_BEGINS_AT as AT, FakeClock } from '../fakes/fake-clock.ts';
-import { MemoryRunStore } from '../fakes/memory-run-store.ts';
+import { MemoryRunStore } from '../fakes/memory/memory-run-store.ts';
 import { accepted } from '../fakes/story.ts';
 
 const MINUTE_MS = 60_000;

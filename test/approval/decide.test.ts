@@ -3,7 +3,7 @@ import { Person } from '../../lambdas/people/people.ts';
 import { APPROVAL_MAX_BYTES } from '../../lambdas/run/approval.ts';
 import { hashOf } from '../../lambdas/run/canonical-json.ts';
 import { TEST_POLICY_HASH } from '../fakes/fake-policy.ts';
-import { ASSIGN, GovernedWorkshop, needsApproval } from '../worker/governed-workshop.ts';
+import { ASSIGN, GovernedWorkshop, needsApproval } from '../worker/governance/governed-workshop.ts';
 import { SYS_ID } from '../worker/workshop.ts';
 import { ANA, allowing, BEN, OLIVIA } from './people.ts';
 

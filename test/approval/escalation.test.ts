@@ -5,7 +5,7 @@ import type { EscalationStage } from '../../lambdas/approval/environment.ts';
 import { publishDecision } from '../../lambdas/approval/publish-decision.ts';
 import { ApprovalClosed, type Cards, waitForDecision } from '../../lambdas/approval/wait-for-decision.ts';
 import { type Approval, isOpen } from '../../lambdas/run/approval.ts';
-import { ASSIGN, GovernedWorkshop } from '../worker/governed-workshop.ts';
+import { ASSIGN, GovernedWorkshop } from '../worker/governance/governed-workshop.ts';
 import { eventTypes } from '../worker/workshop.ts';
 
 /** Cards in memory: records every notification. */

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
-import { ASSIGN, GovernedWorkshop, needsApproval } from '../worker/governed-workshop.ts';
+import { ASSIGN, GovernedWorkshop, needsApproval } from '../worker/governance/governed-workshop.ts';
 
 let shop: GovernedWorkshop;
 beforeEach(async () => {

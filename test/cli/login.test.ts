@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../bin/commands/command-line.ts';
-import { encoded } from '../api/oidc-issuer.ts';
+import { encoded } from '../api/access/oidc-issuer.ts';
 import { piped } from './command-line.ts';
 
 let folder: string;

@@ -4,7 +4,7 @@ import { createComment, deleteComment } from '../../lambdas/connectors/github/co
 import { addLabels, removeLabels } from '../../lambdas/connectors/github/labels.ts';
 import { setStatus } from '../../lambdas/connectors/github/status.ts';
 import { FakeClock, STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
-import { FakeTargets } from '../fakes/fake-targets.ts';
+import { FakeTargets } from '../fakes/targets/fake-targets.ts';
 
 const issue = { owner: 'octo-org', repo: 'payments', number: 7 };
 const commit = { owner: 'octo-org', repo: 'payments', sha: 'a'.repeat(40) };

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { sendEvent } from '../../lambdas/connectors/pagerduty/events.ts';
 import { FakeClock, STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
-import { FakeTargets } from '../fakes/fake-targets.ts';
+import { FakeTargets } from '../fakes/targets/fake-targets.ts';
 
 const trigger = { action: 'trigger', summary: 'Refunds fail', source: 'payments', severity: 'critical' };
 

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { updateIncident } from '../../lambdas/connectors/servicenow/incidents.ts';
 import { createRecord } from '../../lambdas/connectors/servicenow/records.ts';
 import { seededSysId } from '../../local/simulators/servicenow/seed.ts';
-import { type Outside, openSimulatedOutside, SYS_ID } from '../contracts/connectors-outside.ts';
+import { type Outside, openSimulatedOutside, SYS_ID } from '../contracts/connectors/connectors-outside.ts';
 
 let outside: Outside;
 beforeEach(async () => {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { postMessage, updateMessage } from '../../lambdas/connectors/slack/messages.ts';
-import { perform, readBefore } from '../contracts/connectors-contract.ts';
-import { type Outside, openSimulatedOutside } from '../contracts/connectors-outside.ts';
+import { perform, readBefore } from '../contracts/connectors/connectors-contract.ts';
+import { type Outside, openSimulatedOutside } from '../contracts/connectors/connectors-outside.ts';
 
 const CHANNEL = '#incidents';
 

@@ -9,7 +9,7 @@ import { getIncident } from '../../lambdas/connectors/servicenow/incidents.ts';
 import { TokenCache } from '../../lambdas/connectors/token-cache.ts';
 import { seededSysId } from '../../local/simulators/servicenow/seed.ts';
 import { FakeClock, STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
-import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
+import { MemoryDefinitions } from '../fakes/memory/memory-definitions.ts';
 import { openWorld, type World } from '../local/simulators/world.ts';
 
 const MINUTE_MS = 60_000;

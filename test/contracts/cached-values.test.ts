@@ -2,8 +2,8 @@ import { expect, it } from 'vitest';
 import { DynamoRunStore } from '../../lambdas/run/dynamo/dynamo-run-store.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
 import { accepted } from '../fakes/story.ts';
-import { ChangeDraft } from './change-draft.ts';
-import { openRunTable } from './run-table.ts';
+import { ChangeDraft } from './run-store/change-draft.ts';
+import { openRunTable } from './run-store/run-table.ts';
 
 const nested = (depth: number): unknown => (depth === 0 ? 1 : { a: nested(depth - 1) });
 const facts = {

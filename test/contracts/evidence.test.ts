@@ -6,7 +6,7 @@ import { KmsSigner } from '../../lambdas/evidence/signing/kms-signer.ts';
 import { LocalKms } from '../../local/cloud/kms.ts';
 import { LocalS3 } from '../../local/cloud/s3.ts';
 import { HostClock } from '../../local/host/clock.ts';
-import { MemoryEvidenceStore } from '../fakes/memory-evidence-store.ts';
+import { MemoryEvidenceStore } from '../fakes/memory/memory-evidence-store.ts';
 import { SeededSigner } from '../fakes/seeded-signer.ts';
 import { openWire, temporaryFolder } from '../local/cloud/wire.ts';
 import { describeEvidenceStoreContract } from './evidence-store-contract.ts';

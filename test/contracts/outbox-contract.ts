@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { newOutboxEntry, type OutboxDispatcher } from '../../lambdas/outbox/outbox.ts';
 import { later } from '../../lambdas/run/lease.ts';
 import { STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
-import type { ApprovalFollow, ApprovalStart, DigestAsk, SealRequest } from '../fakes/memory-outbox.ts';
+import type { ApprovalFollow, ApprovalStart, DigestAsk, SealRequest } from '../fakes/memory/memory-outbox.ts';
 
 export interface OpenOutbox {
   outbox: OutboxDispatcher;

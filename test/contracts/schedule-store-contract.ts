@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { Schedule, type ScheduleState } from '../../lambdas/schedules/schedule.ts';
 import type { ScheduleStore } from '../../lambdas/schedules/schedule-store.ts';
-import { BY_SETUP } from '../fakes/memory-changes.ts';
+import { BY_SETUP } from '../fakes/memory/memory-changes.ts';
 
 const SLOT = '2026-03-02T10:00:00.000Z';
 let changes = 0;

@@ -2,7 +2,7 @@ import type { SQSEvent } from 'aws-lambda';
 import { expect, it } from 'vitest';
 import * as z from 'zod';
 import { processBatch } from '../../lambdas/entry/sqs-batch.ts';
-import { MemoryLog } from '../fakes/memory-log.ts';
+import { MemoryLog } from '../fakes/memory/memory-log.ts';
 
 const Message = z.object({ name: z.string() });
 

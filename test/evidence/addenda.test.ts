@@ -10,7 +10,7 @@ import { dayOf } from '../../lambdas/run/log-entry.ts';
 import { assignRun, releaseRun } from '../../lambdas/run-changes/control/assign-run.ts';
 import { resolveRun } from '../../lambdas/run-changes/control/resolve-run.ts';
 import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
-import { MemoryEvidenceStore } from '../fakes/memory-evidence-store.ts';
+import { MemoryEvidenceStore } from '../fakes/memory/memory-evidence-store.ts';
 import { SeededSigner } from '../fakes/seeded-signer.ts';
 import { LABEL } from '../worker/workflows.ts';
 import { Workshop } from '../worker/workshop.ts';

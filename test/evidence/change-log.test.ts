@@ -24,8 +24,8 @@ import {
 import type { HeldFiles } from '../../lambdas/evidence/verify/verify-daily-log.ts';
 import { sha256Hex } from '../../lambdas/run/canonical-json.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
-import { MemoryEvidenceStore } from '../fakes/memory-evidence-store.ts';
-import { MemoryLog } from '../fakes/memory-log.ts';
+import { MemoryEvidenceStore } from '../fakes/memory/memory-evidence-store.ts';
+import { MemoryLog } from '../fakes/memory/memory-log.ts';
 import { SeededSigner } from '../fakes/seeded-signer.ts';
 
 class MemoryChangeLog implements ChangeLogRows {

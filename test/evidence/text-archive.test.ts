@@ -5,9 +5,9 @@ import { cedarSetText } from '../../lambdas/policy/policy-texts.ts';
 import { readShippedPolicies } from '../../lambdas/policy/shipped-policies.ts';
 import { hashOf } from '../../lambdas/run/canonical-json.ts';
 import { byTest } from '../fakes/by-test.ts';
-import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
-import { MemoryEvidenceStore } from '../fakes/memory-evidence-store.ts';
-import { MemoryLog } from '../fakes/memory-log.ts';
+import { MemoryDefinitions } from '../fakes/memory/memory-definitions.ts';
+import { MemoryEvidenceStore } from '../fakes/memory/memory-evidence-store.ts';
+import { MemoryLog } from '../fakes/memory/memory-log.ts';
 
 const RUN = { tenant: 'acme', workflow: { name: 'none', version: 1 } };
 const OWN = { 'own.cedar': 'forbid (principal, action, resource);' };

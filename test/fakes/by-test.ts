@@ -1,5 +1,5 @@
 import type { ChangeAuthor } from '../../lambdas/pipeline/definition-changes.ts';
-import { BY_SETUP } from './memory-changes.ts';
+import { BY_SETUP } from './memory/memory-changes.ts';
 
 let changes = 0;
 

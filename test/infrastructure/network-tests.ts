@@ -4,7 +4,7 @@ import { ORIGIN_HEADER } from '../../lambdas/entry/own-domain.ts';
 import { apiDefinitions, httpRoutes } from '../../local/api-gateway/http-routes.ts';
 import type { Assembly } from '../../local/template/synthesize.ts';
 import type { ResolvedStack } from '../../local/template/template.ts';
-import { LARGEST } from './largest-stage.ts';
+import { LARGEST } from './limits/largest-stage.ts';
 import { statementsOf } from './synthesized.ts';
 
 interface Distribution {

@@ -3,7 +3,7 @@ import { idleBill, idleTotal } from '../../bench/bill/idle-stage.ts';
 import { type Assembly, synthesize } from '../../local/template/synthesize.ts';
 import { type CloudFormationTemplate, type ResolvedStack, resolveTemplate } from '../../local/template/template.ts';
 import { temporaryFolder } from '../local/cloud/wire.ts';
-import { physicalNames } from './physical-names.ts';
+import { physicalNames } from './limits/physical-names.ts';
 import { synthesized } from './synthesized.ts';
 
 /** Shares a tenant with the stage `acme-prod`. */

@@ -6,7 +6,7 @@ import { genericSource } from '../../lambdas/intake/signing-secrets.ts';
 import { receiveWebhook } from '../../lambdas/intake/webhook.ts';
 import { makersOf } from '../../lambdas/people/people.ts';
 import { GenericSource } from '../../lambdas/pipeline/generic-source.ts';
-import { askAbout } from '../api/ask-definitions.ts';
+import { askAbout } from '../api/definitions/ask-definitions.ts';
 import { automation, openIntake } from './intake-world.ts';
 
 const secretOf = (byte: number) => `whsec_${Buffer.alloc(32, byte).toString('base64')}`;

@@ -5,11 +5,11 @@ import type { WebhookSource } from '../../lambdas/intake/webhook.ts';
 import type { Automation } from '../../lambdas/pipeline/definitions.ts';
 import { CountingIds } from '../fakes/counting-ids.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
-import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
-import { MemoryLog } from '../fakes/memory-log.ts';
-import { MemoryRunStore } from '../fakes/memory-run-store.ts';
-import { MemorySigningSecrets } from '../fakes/memory-signing-secrets.ts';
-import { MemoryStepQueue } from '../fakes/memory-step-queue.ts';
+import { MemoryDefinitions } from '../fakes/memory/memory-definitions.ts';
+import { MemoryLog } from '../fakes/memory/memory-log.ts';
+import { MemoryRunStore } from '../fakes/memory/memory-run-store.ts';
+import { MemorySigningSecrets } from '../fakes/memory/memory-signing-secrets.ts';
+import { MemoryStepQueue } from '../fakes/memory/memory-step-queue.ts';
 import { OwnThreadExpressions } from '../fakes/own-thread-expressions.ts';
 import { type Passage, undisturbed } from '../fakes/passage.ts';
 

@@ -5,7 +5,7 @@ import { EVERYTHING, type PersonConnection, type Subscription } from '../../lamb
 import { subscribe } from '../../lambdas/live/subscribe.ts';
 import type { Commit } from '../../lambdas/run/commit.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
-import { MemoryLive, MemorySockets } from '../fakes/memory-live.ts';
+import { MemoryLive, MemorySockets } from '../fakes/memory/memory-live.ts';
 
 const TENANT = 'acme';
 const clock = new FakeClock();

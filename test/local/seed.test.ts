@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { Person } from '../../lambdas/people/people.ts';
 import { seedTenant } from '../../local/host/seed.ts';
-import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
+import { MemoryDefinitions } from '../fakes/memory/memory-definitions.ts';
 
 const WORLD = 'http://127.0.0.1:4500';
 

@@ -4,8 +4,8 @@ import type { Destination } from '../../lambdas/run/run-terms.ts';
 import { SlackNotices } from '../../lambdas/slack/notice/slack-notices.ts';
 import { byTest } from '../fakes/by-test.ts';
 import { CountingIds } from '../fakes/counting-ids.ts';
-import { NO_USER } from '../fakes/fake-slack.ts';
 import { type Passage, undisturbed } from '../fakes/passage.ts';
+import { NO_USER } from '../fakes/targets/fake-slack.ts';
 import { Workshop } from '../worker/workshop.ts';
 
 export const CHANNEL: Destination = { type: 'slack_channel', channel: '#incidents' };

@@ -3,7 +3,7 @@ import { Person } from '../../lambdas/people/people.ts';
 import { provenanceOf, whyNotCounted, withConfirmation } from '../../lambdas/people/provenance.ts';
 import { widenings } from '../../lambdas/people/widening.ts';
 import { ANA, BEN, CHLOE, OLIVIA } from '../approval/people.ts';
-import { ASSIGN, GovernedWorkshop } from '../worker/governed-workshop.ts';
+import { ASSIGN, GovernedWorkshop } from '../worker/governance/governed-workshop.ts';
 
 const AT = '2026-01-02T12:00:00.000Z';
 const DAY_MS = 24 * 60 * 60 * 1000;

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { CachedDefinitions } from '../../lambdas/pipeline/cached-definitions.ts';
 import { Workflow } from '../../lambdas/workflow/workflow.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
-import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
+import { MemoryDefinitions } from '../fakes/memory/memory-definitions.ts';
 import { automation } from '../intake/intake-world.ts';
 
 let clock: FakeClock;

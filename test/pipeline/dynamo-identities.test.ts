@@ -4,7 +4,7 @@ import { DynamoDefinitions } from '../../lambdas/pipeline/dynamo-definitions.ts'
 import { toItem } from '../../lambdas/run/dynamo/dynamo-items.ts';
 import { personKey } from '../../lambdas/run/dynamo/dynamo-keys.ts';
 import { DynamoRows } from '../../lambdas/run/dynamo/dynamo-rows.ts';
-import { openRunTable } from '../contracts/run-table.ts';
+import { openRunTable } from '../contracts/run-store/run-table.ts';
 import { byTest } from '../fakes/by-test.ts';
 
 const SUBJECT = 'oidc:https://login.example.com#s';

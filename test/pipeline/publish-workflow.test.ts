@@ -3,7 +3,7 @@ import { publishNextVersion } from '../../lambdas/pipeline/publish-workflow.ts';
 import { Workflow } from '../../lambdas/workflow/workflow.ts';
 import { CountingIds } from '../fakes/counting-ids.ts';
 import { FakeClock, STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
-import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
+import { MemoryDefinitions } from '../fakes/memory/memory-definitions.ts';
 
 const workflow = (description: string) =>
   Workflow.parse({ name: 'example', description, steps: [{ id: 'a', tool: 'transform' }] });

@@ -3,7 +3,7 @@ import { appliedPlan } from '../../lambdas/plan/applied-plan.ts';
 import type { PolicyDecision } from '../../lambdas/policy/policy.ts';
 import { hashOf } from '../../lambdas/run/canonical-json.ts';
 import { STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
-import { MemoryConnections } from '../fakes/memory-connections.ts';
+import { MemoryConnections } from '../fakes/memory/memory-connections.ts';
 import { PlanningTable, SYS_ID, stepOf } from './planning.ts';
 
 let table: PlanningTable;

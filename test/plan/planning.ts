@@ -6,11 +6,11 @@ import { NO_SETTINGS, type TenantSettings } from '../../lambdas/run/settings/cap
 import { parseWorkflow } from '../../lambdas/workflow/parse-workflow.ts';
 import { FakeClock, STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
 import { FakePolicy } from '../fakes/fake-policy.ts';
-import { FakeTargets } from '../fakes/fake-targets.ts';
-import { MemoryConnections } from '../fakes/memory-connections.ts';
-import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
-import { MemoryLog } from '../fakes/memory-log.ts';
+import { MemoryConnections } from '../fakes/memory/memory-connections.ts';
+import { MemoryDefinitions } from '../fakes/memory/memory-definitions.ts';
+import { MemoryLog } from '../fakes/memory/memory-log.ts';
 import { OwnThreadExpressions } from '../fakes/own-thread-expressions.ts';
+import { FakeTargets } from '../fakes/targets/fake-targets.ts';
 
 export const SYS_ID = '9d385017c611228701d22104cc95c371';
 const TENANT = 'acme';

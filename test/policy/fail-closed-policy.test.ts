@@ -14,7 +14,7 @@ import {
 import type { PolicyEngines, PreparedPolicies } from '../../lambdas/policy/policy-engine.ts';
 import { readShippedPolicies } from '../../lambdas/policy/shipped-policies.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
-import { MemoryLog } from '../fakes/memory-log.ts';
+import { MemoryLog } from '../fakes/memory/memory-log.ts';
 import { compiledRego } from './rego.ts';
 import { aRequest } from './requests.ts';
 

@@ -8,7 +8,7 @@ import type { PolicyRequest, TenantPolicies } from '../../lambdas/policy/policy.
 import { wirePolicyEngines } from '../../lambdas/policy/policy.wiring.ts';
 import { beforeValues, nowOf, triggerFacts } from '../../lambdas/policy/policy-facts.ts';
 import { readShippedPolicies } from '../../lambdas/policy/shipped-policies.ts';
-import { MemoryLog } from '../fakes/memory-log.ts';
+import { MemoryLog } from '../fakes/memory/memory-log.ts';
 import { aRequest } from './requests.ts';
 
 const shipped = readShippedPolicies();

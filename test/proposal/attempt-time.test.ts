@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Access } from '../../lambdas/connectors/connector.ts';
 import { TokenCache } from '../../lambdas/connectors/token-cache.ts';
 import { ALLOWED } from '../fakes/fake-policy.ts';
-import { GovernedWorkshop } from '../worker/governed-workshop.ts';
+import { GovernedWorkshop } from '../worker/governance/governed-workshop.ts';
 import { SYS_ID } from '../worker/workshop.ts';
 
 /** One attempt has one deadline: tokens, probes, reads and pages take from the same time as the write. */

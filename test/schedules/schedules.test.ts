@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Automation } from '../../lambdas/pipeline/definitions.ts';
 import { SLOTS_STARTED_MAX } from '../../lambdas/schedules/fire-schedule.ts';
 import { dueSlots, nextSlots, Schedule, scheduleProblem } from '../../lambdas/schedules/schedule.ts';
-import { askAbout } from '../api/ask-definitions.ts';
+import { askAbout } from '../api/definitions/ask-definitions.ts';
 import { die, ISSUE, Workshop } from '../worker/workshop.ts';
 
 const NOW = '2026-03-02T10:00:30.000Z';

@@ -4,7 +4,7 @@ import { LOGGED } from '../../lambdas/entry/environment.ts';
 import { SecretsSigningSecrets } from '../../lambdas/intake/secrets-signing-secrets.ts';
 import { checkSecrets } from '../../lambdas/intake/signing-secrets.ts';
 import { localSecretValue } from '../../local/host/seed.ts';
-import { MemoryLog } from '../fakes/memory-log.ts';
+import { MemoryLog } from '../fakes/memory/memory-log.ts';
 
 const GOOD = 'a-good-secret-of-github';
 const holding = (document: object) =>

@@ -10,9 +10,9 @@ import { receiveWebhook } from '../../lambdas/intake/webhook.ts';
 import { handleCommand } from '../../lambdas/slack/handle-command.ts';
 import { TeamTenants } from '../../lambdas/slack/request/team-tenants.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
-import { MemoryApiKeys } from '../fakes/memory-api-keys.ts';
-import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
-import { MemoryLog } from '../fakes/memory-log.ts';
+import { MemoryApiKeys } from '../fakes/memory/memory-api-keys.ts';
+import { MemoryDefinitions } from '../fakes/memory/memory-definitions.ts';
+import { MemoryLog } from '../fakes/memory/memory-log.ts';
 
 const SECRET_IDS = { acme: 'countersign/test/acme/webhook-signing', globex: 'countersign/test/globex/webhook-signing' };
 const CACHED_MS = 60_000;

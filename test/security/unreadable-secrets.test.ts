@@ -2,7 +2,7 @@ import type { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it } from 'vitest';
 import { SecretsConnections } from '../../lambdas/connectors/secrets-connections.ts';
 import { SecretsSigningSecrets } from '../../lambdas/intake/secrets-signing-secrets.ts';
-import { MemoryLog } from '../fakes/memory-log.ts';
+import { MemoryLog } from '../fakes/memory/memory-log.ts';
 
 /** As people may paste it into the console: bare, incomplete, or of another type. */
 const PASTED = [

@@ -3,7 +3,7 @@ import { type AddOwners, addOwners, type BootstrapPorts, describeStage } from '.
 import { byTest } from '../fakes/by-test.ts';
 import { CountingIds } from '../fakes/counting-ids.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
-import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
+import { MemoryDefinitions } from '../fakes/memory/memory-definitions.ts';
 
 const HASH = 'a'.repeat(64);
 const OLIVIA = { id: 'olivia', name: 'Olivia', identities: ['github:olivia'] };

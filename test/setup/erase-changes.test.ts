@@ -4,7 +4,7 @@ import { ANA } from '../approval/people.ts';
 import { byTest } from '../fakes/by-test.ts';
 import { CountingIds } from '../fakes/counting-ids.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
-import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
+import { MemoryDefinitions } from '../fakes/memory/memory-definitions.ts';
 
 const clock = new FakeClock('2026-03-04T00:00:00.000Z');
 let definitions: MemoryDefinitions;

@@ -6,8 +6,8 @@ import type { TestFinding } from '../../lambdas/setup/credentials.ts';
 import { StoredCredentials } from '../../lambdas/setup/stored-credentials.ts';
 import { CountingIds } from '../fakes/counting-ids.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
-import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
-import { MemorySecretDocuments } from '../fakes/memory-secret-documents.ts';
+import { MemoryDefinitions } from '../fakes/memory/memory-definitions.ts';
+import { MemorySecretDocuments } from '../fakes/memory/memory-secret-documents.ts';
 
 const OWN_URL = 'https://own.example.com';
 

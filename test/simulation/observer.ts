@@ -12,8 +12,8 @@ import type { CommitResult, Ingest, IngestResult } from '../../lambdas/run/run-s
 import type { TenantSettings } from '../../lambdas/run/settings/caps.ts';
 import { endsRun } from '../../lambdas/run/statuses/ended-run.ts';
 import type { Workflow } from '../../lambdas/workflow/workflow.ts';
-import type { FakeTask } from '../fakes/fake-a2a.ts';
-import type { MemoryRunStore } from '../fakes/memory-run-store.ts';
+import type { MemoryRunStore } from '../fakes/memory/memory-run-store.ts';
+import type { FakeTask } from '../fakes/targets/fake-a2a.ts';
 import { SituationDetector } from './detect-situations.ts';
 import { isDigester, isNotifier } from './environment/functions.ts';
 import type { Invocation } from './environment/invocation.ts';

@@ -3,8 +3,8 @@ import type { Automation, Definitions } from '../../lambdas/pipeline/definitions
 import type { Run } from '../../lambdas/run/run.ts';
 import { Workflow, WorkflowStep } from '../../lambdas/workflow/workflow.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
-import { FakeTargets } from '../fakes/fake-targets.ts';
-import { BY_SETUP } from '../fakes/memory-changes.ts';
+import { BY_SETUP } from '../fakes/memory/memory-changes.ts';
+import { FakeTargets } from '../fakes/targets/fake-targets.ts';
 import { BURST_EVENT } from './actors/senders.ts';
 import { AUTHOR, PEOPLE } from './actors/simulated-people.ts';
 import { ALLOWED_COMMAND, STAGING_PROFILE } from './invariants/agents.ts';

@@ -7,9 +7,9 @@ import { type IntentReceipt, RECEIPT_SCHEMA_VERSION, type Receipt } from '../../
 import { isTerminal, type Run, type RunStatus } from '../../lambdas/run/run.ts';
 import type { EvidenceRecord, RunStore } from '../../lambdas/run/run-store.ts';
 import { type RunningStep, STEP_SCHEMA_VERSION } from '../../lambdas/run/step.ts';
-import { ChangeDraft } from '../contracts/change-draft.ts';
+import { ChangeDraft } from '../contracts/run-store/change-draft.ts';
 import { everythingDue } from '../fakes/everything-due.ts';
-import type { MemoryRunStore } from '../fakes/memory-run-store.ts';
+import type { MemoryRunStore } from '../fakes/memory/memory-run-store.ts';
 import { accepted, requestedApproval } from '../fakes/story.ts';
 import type { SeededRandom } from './environment/seeded-random.ts';
 

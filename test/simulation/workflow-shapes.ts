@@ -1,6 +1,6 @@
 import { calledBy, parseWorkflow, readWorkflow } from '../../lambdas/workflow/parse-workflow.ts';
 import type { Workflow } from '../../lambdas/workflow/workflow.ts';
-import { HOOKS_URL } from '../fakes/http-through-fetch.ts';
+import { HOOKS_URL } from '../fakes/targets/http-through-fetch.ts';
 import { GROUP_BY_NAME } from './actors/incident-editors.ts';
 import { ALLOWED_COMMAND } from './invariants/agents.ts';
 

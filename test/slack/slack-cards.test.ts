@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { SlackCards } from '../../lambdas/slack/card/slack-cards.ts';
 import { isSlackUrl } from '../../lambdas/slack/reply-to-click.ts';
-import { MemoryConnections } from '../fakes/memory-connections.ts';
+import { MemoryConnections } from '../fakes/memory/memory-connections.ts';
 import { approvalOf } from './approvals.ts';
 import { openSlackWorld, type SlackWorld } from './slack-world.ts';
 

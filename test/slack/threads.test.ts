@@ -9,7 +9,7 @@ import { SlackNotices } from '../../lambdas/slack/notice/slack-notices.ts';
 import { TeamTenants } from '../../lambdas/slack/request/team-tenants.ts';
 import { parseWorkflow } from '../../lambdas/workflow/parse-workflow.ts';
 import { byTest } from '../fakes/by-test.ts';
-import { MemorySigningSecrets } from '../fakes/memory-signing-secrets.ts';
+import { MemorySigningSecrets } from '../fakes/memory/memory-signing-secrets.ts';
 import { SIGNING_SECRET } from '../local/simulators/world.ts';
 import { Workshop } from '../worker/workshop.ts';
 import { slackRequest, TEAM } from './slack-world.ts';

@@ -7,14 +7,14 @@ import type { ActiveRun } from '../../lambdas/run/run.ts';
 import { DUE_TIME_STEP_MS, type RunStore } from '../../lambdas/run/run-store.ts';
 import { SENT_TOGETHER_MAX } from '../../lambdas/run-changes/step-queue.ts';
 import { sweep } from '../../lambdas/sweep/sweep.ts';
-import { ChangeDraft } from '../contracts/change-draft.ts';
-import { openRunTable } from '../contracts/run-table.ts';
+import { ChangeDraft } from '../contracts/run-store/change-draft.ts';
+import { openRunTable } from '../contracts/run-store/run-table.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
-import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
-import { MemoryLog } from '../fakes/memory-log.ts';
-import { MemoryOutbox } from '../fakes/memory-outbox.ts';
-import { MemoryRunStore } from '../fakes/memory-run-store.ts';
-import { MemoryStepQueue } from '../fakes/memory-step-queue.ts';
+import { MemoryDefinitions } from '../fakes/memory/memory-definitions.ts';
+import { MemoryLog } from '../fakes/memory/memory-log.ts';
+import { MemoryOutbox } from '../fakes/memory/memory-outbox.ts';
+import { MemoryRunStore } from '../fakes/memory/memory-run-store.ts';
+import { MemoryStepQueue } from '../fakes/memory/memory-step-queue.ts';
 import { accepted } from '../fakes/story.ts';
 
 /** No worker processes the messages: every run behaves like one that waits for a slot or fails in every worker. */

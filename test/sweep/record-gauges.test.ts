@@ -2,8 +2,8 @@ import { expect, it } from 'vitest';
 import { recordGauges } from '../../lambdas/sweep/record-gauges.ts';
 import type { Swept } from '../../lambdas/sweep/sweep.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
-import { MemoryRunStore } from '../fakes/memory-run-store.ts';
-import { MemoryTelemetry } from '../fakes/memory-telemetry.ts';
+import { MemoryRunStore } from '../fakes/memory/memory-run-store.ts';
+import { MemoryTelemetry } from '../fakes/memory/memory-telemetry.ts';
 
 const CLOCK = new FakeClock('2026-03-01T10:01:00.000Z');
 const ACTIVE: Record<string, Record<string, number>> = { acme: { running: 2, paused: 1 }, globex: { running: 3 } };

@@ -4,13 +4,13 @@ import { newOutboxEntry, type OutboxEntry, resendDelayMs } from '../../lambdas/o
 import { later } from '../../lambdas/run/lease.ts';
 import type { RunStore } from '../../lambdas/run/run-store.ts';
 import { runResendDelayMs, type Sweeper, sweep } from '../../lambdas/sweep/sweep.ts';
-import { ChangeDraft } from '../contracts/change-draft.ts';
+import { ChangeDraft } from '../contracts/run-store/change-draft.ts';
 import { FakeClock, STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
-import { MemoryDefinitions } from '../fakes/memory-definitions.ts';
-import { MemoryLog } from '../fakes/memory-log.ts';
-import { MemoryOutbox } from '../fakes/memory-outbox.ts';
-import { MemoryRunStore } from '../fakes/memory-run-store.ts';
-import { MemoryStepQueue } from '../fakes/memory-step-queue.ts';
+import { MemoryDefinitions } from '../fakes/memory/memory-definitions.ts';
+import { MemoryLog } from '../fakes/memory/memory-log.ts';
+import { MemoryOutbox } from '../fakes/memory/memory-outbox.ts';
+import { MemoryRunStore } from '../fakes/memory/memory-run-store.ts';
+import { MemoryStepQueue } from '../fakes/memory/memory-step-queue.ts';
 import { type Passage, undisturbed } from '../fakes/passage.ts';
 import { accepted } from '../fakes/story.ts';
 

@@ -6,7 +6,7 @@ import { RunTraces } from '../../lambdas/telemetry/export-traces.ts';
 import type { Measurement } from '../../lambdas/telemetry/metrics.ts';
 import { otlpCollector } from '../../lambdas/telemetry/otlp-collector.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
-import { MemoryLog } from '../fakes/memory-log.ts';
+import { MemoryLog } from '../fakes/memory/memory-log.ts';
 import { accepted } from '../fakes/story.ts';
 import { decodeOtlp } from './decode-otlp.ts';
 

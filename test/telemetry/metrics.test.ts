@@ -13,7 +13,7 @@ import {
 } from '../../lambdas/telemetry/metrics.ts';
 import { STEP_KINDS } from '../../lambdas/workflow/step-kinds.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
-import { MemoryTelemetry } from '../fakes/memory-telemetry.ts';
+import { MemoryTelemetry } from '../fakes/memory/memory-telemetry.ts';
 
 const ALL: readonly MetricDefinition[] = Object.values(METRICS);
 const seriesOf = ({ dimensions }: MetricDefinition) =>

@@ -8,7 +8,7 @@ import { RunTraces } from '../../lambdas/telemetry/export-traces.ts';
 import { type Span, spansOf } from '../../lambdas/telemetry/spans.ts';
 import { ALLOWED } from '../fakes/fake-policy.ts';
 import { accepted } from '../fakes/story.ts';
-import { ASSIGN, GovernedWorkshop } from '../worker/governed-workshop.ts';
+import { ASSIGN, GovernedWorkshop } from '../worker/governance/governed-workshop.ts';
 import { LABEL } from '../worker/workflows.ts';
 
 const TRACEPARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';

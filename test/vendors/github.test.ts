@@ -4,9 +4,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Operation } from '../../lambdas/connectors/connector.ts';
 import { addLabels } from '../../lambdas/connectors/github/labels.ts';
 import { findOperation } from '../../lambdas/connectors/registry.ts';
-import { perform, performance, readBefore } from '../contracts/connectors-contract.ts';
-import { EXAMPLES } from '../contracts/connectors-examples.ts';
-import { ISSUE, type Outside, openSimulatedOutside } from '../contracts/connectors-outside.ts';
+import { perform, performance, readBefore } from '../contracts/connectors/connectors-contract.ts';
+import { EXAMPLES } from '../contracts/connectors/connectors-examples.ts';
+import { ISSUE, type Outside, openSimulatedOutside } from '../contracts/connectors/connectors-outside.ts';
 import { OpenApi, type OpenApiDocument } from './openapi.ts';
 import { type Recording, recordExchanges } from './recorded-exchanges.ts';
 

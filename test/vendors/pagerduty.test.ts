@@ -2,9 +2,9 @@ import type { EventPayloadV2 } from '@pagerduty/pdjs/build/src/events.js';
 import { Ajv } from 'ajv';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { sendEvent } from '../../lambdas/connectors/pagerduty/events.ts';
-import { perform } from '../contracts/connectors-contract.ts';
-import { MARK } from '../contracts/connectors-examples.ts';
-import { CREDENTIAL_CANARY, type Outside, openSimulatedOutside } from '../contracts/connectors-outside.ts';
+import { perform } from '../contracts/connectors/connectors-contract.ts';
+import { MARK } from '../contracts/connectors/connectors-examples.ts';
+import { CREDENTIAL_CANARY, type Outside, openSimulatedOutside } from '../contracts/connectors/connectors-outside.ts';
 import { type Recording, recordExchanges } from './recorded-exchanges.ts';
 
 /** The documented responses to an accepted and a refused event (Events API v2). */

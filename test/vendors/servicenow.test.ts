@@ -1,9 +1,9 @@
 import { Ajv } from 'ajv';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { updateIncident } from '../../lambdas/connectors/servicenow/incidents.ts';
-import { perform, performance, readBefore } from '../contracts/connectors-contract.ts';
-import { EXAMPLES } from '../contracts/connectors-examples.ts';
-import { type Outside, openSimulatedOutside, SYS_ID } from '../contracts/connectors-outside.ts';
+import { perform, performance, readBefore } from '../contracts/connectors/connectors-contract.ts';
+import { EXAMPLES } from '../contracts/connectors/connectors-examples.ts';
+import { type Outside, openSimulatedOutside, SYS_ID } from '../contracts/connectors/connectors-outside.ts';
 import { type RecordedExchange, type Recording, recordExchanges } from './recorded-exchanges.ts';
 
 /**

@@ -5,7 +5,7 @@ import { type Resolving, resolveRun } from '../../lambdas/run-changes/control/re
 import { rollBackEndedRun } from '../../lambdas/run-changes/control/rollback-ended-run.ts';
 import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
 import { ALLOWED } from '../fakes/fake-policy.ts';
-import { GovernedWorkshop, needsApproval } from './governed-workshop.ts';
+import { GovernedWorkshop, needsApproval } from './governance/governed-workshop.ts';
 import { eventTypes, ISSUE, type RunNow, SYS_ID } from './workshop.ts';
 
 /** What people do with a run that has ended: take care of it, resolve it, roll it back. */

@@ -163,7 +163,7 @@ steps:
   });
 
   it('fails on a connection that is missing, before anything is written', async () => {
-    const { MemoryConnections } = await import('../fakes/memory-connections.ts');
+    const { MemoryConnections } = await import('../fakes/memory/memory-connections.ts');
     open({ connections: new MemoryConnections({}) });
     const message = await shop.begin(LABEL);
     await shop.work(message);

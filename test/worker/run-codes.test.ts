@@ -5,7 +5,7 @@ import type { RunStore } from '../../lambdas/run/run-store.ts';
 import type { Step } from '../../lambdas/run/step.ts';
 import { ALLOWED } from '../fakes/fake-policy.ts';
 import { automation, openIntake } from '../intake/intake-world.ts';
-import { ASSIGN, GovernedWorkshop } from './governed-workshop.ts';
+import { ASSIGN, GovernedWorkshop } from './governance/governed-workshop.ts';
 import { die, SYS_ID } from './workshop.ts';
 
 /** The codes of source 002 (its appendix) and of the design's lifecycle, each where it is met. */

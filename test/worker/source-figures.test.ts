@@ -5,7 +5,7 @@ import { LEASE_DURATION_MS, LEASE_RENEWAL_MS, QUARANTINE_MS, WORKER_TIMEOUT_MS }
 import { attemptsOf } from '../../lambdas/run/retry-policy.ts';
 import { INACTIVITY_MAX_MS, RUN_DEADLINE_MS } from '../../lambdas/run/run.ts';
 import { automation, openIntake } from '../intake/intake-world.ts';
-import { ASSIGN, GovernedWorkshop } from './governed-workshop.ts';
+import { ASSIGN, GovernedWorkshop } from './governance/governed-workshop.ts';
 
 /** The figures of the source documents, written out. Changing a constant requires changing the number of the document here. */
 

@@ -4,7 +4,7 @@ import type { StatusChanged } from '../../lambdas/run/statuses/transitions.ts';
 import { controlRun } from '../../lambdas/run-changes/control/control-run.ts';
 import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
 import { ALLOWED } from '../fakes/fake-policy.ts';
-import { ASSIGN, DENIED, GovernedWorkshop } from './governed-workshop.ts';
+import { ASSIGN, DENIED, GovernedWorkshop } from './governance/governed-workshop.ts';
 import { die, SYS_ID } from './workshop.ts';
 
 let shop: GovernedWorkshop;

@@ -6,12 +6,12 @@ import type { TenantSettings } from '../../../lambdas/run/settings/caps.ts';
 import { SlackDigests } from '../../../lambdas/slack/digest/slack-digests.ts';
 import { CountingIds } from '../../fakes/counting-ids.ts';
 import { FakeClock } from '../../fakes/fake-clock.ts';
-import type { SlackMessage } from '../../fakes/fake-slack.ts';
-import { FakeTargets } from '../../fakes/fake-targets.ts';
-import { MemoryConnections } from '../../fakes/memory-connections.ts';
-import { MemoryDigests } from '../../fakes/memory-digests.ts';
-import { MemoryLog } from '../../fakes/memory-log.ts';
-import { MemoryRows } from '../../fakes/memory-rows.ts';
+import { MemoryConnections } from '../../fakes/memory/memory-connections.ts';
+import { MemoryDigests } from '../../fakes/memory/memory-digests.ts';
+import { MemoryLog } from '../../fakes/memory/memory-log.ts';
+import { MemoryRows } from '../../fakes/memory/memory-rows.ts';
+import type { SlackMessage } from '../../fakes/targets/fake-slack.ts';
+import { FakeTargets } from '../../fakes/targets/fake-targets.ts';
 import { approvalOf, PEOPLE } from '../../slack/approvals.ts';
 
 export const MINUTE_MS = 60_000;

@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { vi } from 'vitest';
 import type { SystemsState } from '../../../local/simulators/state.ts';
 import { FakeClock } from '../../fakes/fake-clock.ts';
-import { FakeTargets } from '../../fakes/fake-targets.ts';
+import { FakeTargets } from '../../fakes/targets/fake-targets.ts';
 import { openWorld } from '../../local/simulators/world.ts';
 import { type Agent, type AgentFault, type Behavior, SLOW_MS, STAGE } from './session-provider-contract.ts';
 

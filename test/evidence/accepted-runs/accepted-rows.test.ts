@@ -6,11 +6,11 @@ import { DynamoRunStore } from '../../../lambdas/run/dynamo/dynamo-run-store.ts'
 import { RunDraft } from '../../../lambdas/run/run-draft.ts';
 import type { RunStore } from '../../../lambdas/run/run-store.ts';
 import { newRun } from '../../../lambdas/run-changes/new-run.ts';
-import { openRunTable } from '../../contracts/run-table.ts';
+import { openRunTable } from '../../contracts/run-store/run-table.ts';
 import { allOf } from '../../fakes/all-of.ts';
 import { FakeClock } from '../../fakes/fake-clock.ts';
-import { MemoryAcceptedRuns } from '../../fakes/memory-accepted-runs.ts';
-import { MemoryRunStore } from '../../fakes/memory-run-store.ts';
+import { MemoryAcceptedRuns } from '../../fakes/memory/memory-accepted-runs.ts';
+import { MemoryRunStore } from '../../fakes/memory/memory-run-store.ts';
 
 interface Opened {
   rows: AcceptedRows;

@@ -4,7 +4,7 @@ import { trustedKey } from '../../../lambdas/evidence/verify/trusted-keys.ts';
 import { verifyBundle } from '../../../lambdas/evidence/verify/verify-bundle.ts';
 import { acceptBrokenRules } from '../../../lambdas/run-changes/control/accept-broken-rules.ts';
 import type { StepMessage } from '../../../lambdas/run-changes/step-queue.ts';
-import { ASSIGN, GovernedWorkshop, needsApproval } from '../../worker/governed-workshop.ts';
+import { ASSIGN, GovernedWorkshop, needsApproval } from '../../worker/governance/governed-workshop.ts';
 
 const OTHER = ASSIGN().replace('name: assign', 'name: other').replace('network', 'database');
 

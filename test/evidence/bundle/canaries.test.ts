@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { trustedKey } from '../../../lambdas/evidence/verify/trusted-keys.ts';
 import { verifyBundle } from '../../../lambdas/evidence/verify/verify-bundle.ts';
 import { controlRun } from '../../../lambdas/run-changes/control/control-run.ts';
-import type { TargetFault } from '../../fakes/fake-targets.ts';
+import type { TargetFault } from '../../fakes/targets/fake-targets.ts';
 import { Workshop } from '../../worker/workshop.ts';
 import { CANARIES, TRIGGER_WITH_TEXTS, WORKFLOW_WITH_TEXTS } from './sealed-story.ts';
 

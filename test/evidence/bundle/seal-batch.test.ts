@@ -7,7 +7,7 @@ import { sha256Hex } from '../../../lambdas/run/canonical-json.ts';
 import type { StepMessage } from '../../../lambdas/run-changes/step-queue.ts';
 import { parseWorkflow } from '../../../lambdas/workflow/parse-workflow.ts';
 import { everythingDue } from '../../fakes/everything-due.ts';
-import { MemoryEvidenceStore } from '../../fakes/memory-evidence-store.ts';
+import { MemoryEvidenceStore } from '../../fakes/memory/memory-evidence-store.ts';
 import { LABEL } from '../../worker/workflows.ts';
 import { Workshop } from '../../worker/workshop.ts';
 import { isGenuine } from '../verify/second-verifier.ts';

@@ -11,7 +11,7 @@ import { RunDraft } from '../../../lambdas/run/run-draft.ts';
 import type { RunRow, RunStore } from '../../../lambdas/run/run-store.ts';
 import type { StepMessage } from '../../../lambdas/run-changes/step-queue.ts';
 import { everythingDue } from '../../fakes/everything-due.ts';
-import { MemoryEvidenceStore } from '../../fakes/memory-evidence-store.ts';
+import { MemoryEvidenceStore } from '../../fakes/memory/memory-evidence-store.ts';
 import { SeededSigner } from '../../fakes/seeded-signer.ts';
 import { accepted } from '../../fakes/story.ts';
 import { LABEL } from '../../worker/workflows.ts';

@@ -3,7 +3,7 @@ import type { DailyLogRows } from '../../../lambdas/evidence/daily-log/close-day
 import { DynamoDailyLog } from '../../../lambdas/evidence/daily-log/dynamo-daily-log.ts';
 import { DynamoRunStore } from '../../../lambdas/run/dynamo/dynamo-run-store.ts';
 import { dayOf, type LogEntry } from '../../../lambdas/run/log-entry.ts';
-import { openRunTable } from '../../contracts/run-table.ts';
+import { openRunTable } from '../../contracts/run-store/run-table.ts';
 import { allOf } from '../../fakes/all-of.ts';
 import { FakeClock } from '../../fakes/fake-clock.ts';
 import { undisturbed } from '../../fakes/passage.ts';

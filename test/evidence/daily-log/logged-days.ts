@@ -5,11 +5,11 @@ import type { HeldFiles } from '../../../lambdas/evidence/verify/verify-daily-lo
 import { sha256Hex } from '../../../lambdas/run/canonical-json.ts';
 import { dayOf, type LogEntry } from '../../../lambdas/run/log-entry.ts';
 import { FakeClock } from '../../fakes/fake-clock.ts';
-import { MemoryAcceptedRuns } from '../../fakes/memory-accepted-runs.ts';
-import { MemoryEvidenceStore } from '../../fakes/memory-evidence-store.ts';
-import { MemoryLog } from '../../fakes/memory-log.ts';
-import { MemoryRows } from '../../fakes/memory-rows.ts';
-import { MemoryRunStore } from '../../fakes/memory-run-store.ts';
+import { MemoryAcceptedRuns } from '../../fakes/memory/memory-accepted-runs.ts';
+import { MemoryEvidenceStore } from '../../fakes/memory/memory-evidence-store.ts';
+import { MemoryLog } from '../../fakes/memory/memory-log.ts';
+import { MemoryRows } from '../../fakes/memory/memory-rows.ts';
+import { MemoryRunStore } from '../../fakes/memory/memory-run-store.ts';
 import type { Passage } from '../../fakes/passage.ts';
 import { SeededSigner } from '../../fakes/seeded-signer.ts';
 

@@ -10,8 +10,8 @@ import {
 import { canonicalJson, hashOf, sha256Hex } from '../../../lambdas/run/canonical-json.ts';
 import type { ArtifactReference, RunRow } from '../../../lambdas/run/run-store.ts';
 import { FakeClock } from '../../fakes/fake-clock.ts';
-import { MemoryEvidenceStore } from '../../fakes/memory-evidence-store.ts';
-import { MemoryLog } from '../../fakes/memory-log.ts';
+import { MemoryEvidenceStore } from '../../fakes/memory/memory-evidence-store.ts';
+import { MemoryLog } from '../../fakes/memory/memory-log.ts';
 import { noise } from '../../fakes/noise.ts';
 import { rowsOf, type WholeRun } from '../../fakes/whole-run.ts';
 import { GovernedStory } from '../bundle/governed-story.ts';

@@ -3,7 +3,7 @@ import { sealRun } from '../../../lambdas/evidence/bundle/seal-run.ts';
 import { exportSealedRun } from '../../../lambdas/evidence/export/export-run.ts';
 import type { StepMessage } from '../../../lambdas/run-changes/step-queue.ts';
 import { everythingDue } from '../../fakes/everything-due.ts';
-import type { MemoryEvidenceStore } from '../../fakes/memory-evidence-store.ts';
+import type { MemoryEvidenceStore } from '../../fakes/memory/memory-evidence-store.ts';
 import { LABEL } from '../../worker/workflows.ts';
 import { Workshop } from '../../worker/workshop.ts';
 

@@ -1,6 +1,6 @@
 import type { BulkAction } from '../../../lambdas/api/contract/runs/bulk.ts';
-import type { MemoryBulkJobs } from '../../fakes/memory-bulk-jobs.ts';
-import type { MemoryRunStore } from '../../fakes/memory-run-store.ts';
+import type { MemoryBulkJobs } from '../../fakes/memory/memory-bulk-jobs.ts';
+import type { MemoryRunStore } from '../../fakes/memory/memory-run-store.ts';
 import type { Functions } from '../environment/functions.ts';
 import { SeededRandom } from '../environment/seeded-random.ts';
 import type { VirtualTime } from '../environment/virtual-time.ts';

@@ -1,5 +1,5 @@
 import { isTerminal, type Run } from '../../../lambdas/run/run.ts';
-import type { MemoryRunStore } from '../../fakes/memory-run-store.ts';
+import type { MemoryRunStore } from '../../fakes/memory/memory-run-store.ts';
 import type { Functions } from '../environment/functions.ts';
 import { SeededRandom } from '../environment/seeded-random.ts';
 import type { VirtualTime } from '../environment/virtual-time.ts';

@@ -1,7 +1,7 @@
 import { isTerminal, type Run } from '../../../lambdas/run/run.ts';
 import { hasOpenSession } from '../../../lambdas/run/session.ts';
 import type { Command } from '../../../lambdas/run-changes/control/control-run.ts';
-import type { MemoryRunStore } from '../../fakes/memory-run-store.ts';
+import type { MemoryRunStore } from '../../fakes/memory/memory-run-store.ts';
 import type { Functions } from '../environment/functions.ts';
 import type { SeededRandom } from '../environment/seeded-random.ts';
 import type { VirtualTime } from '../environment/virtual-time.ts';

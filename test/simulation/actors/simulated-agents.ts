@@ -1,6 +1,6 @@
 import { type Agent, newAgent } from '../../../lambdas/agents/agent.ts';
 import { AssignmentStatement } from '../../../lambdas/agents/protocol.ts';
-import type { MemoryRunStore } from '../../fakes/memory-run-store.ts';
+import type { MemoryRunStore } from '../../fakes/memory/memory-run-store.ts';
 import type { FaultyCalls } from '../environment/faulty-calls.ts';
 import type { Functions } from '../environment/functions.ts';
 import type { SeededRandom } from '../environment/seeded-random.ts';

@@ -1,4 +1,4 @@
-import type { FakeTask } from '../../fakes/fake-a2a.ts';
+import type { FakeTask } from '../../fakes/targets/fake-a2a.ts';
 import type { FaultyCalls } from '../environment/faulty-calls.ts';
 import type { Functions } from '../environment/functions.ts';
 import type { SeededRandom } from '../environment/seeded-random.ts';

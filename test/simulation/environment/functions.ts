@@ -46,7 +46,7 @@ import { acknowledgeAssignment } from '../../../lambdas/worker/agent/acknowledge
 import { completeAssignment } from '../../../lambdas/worker/agent/complete-assignment.ts';
 import { syncAgent } from '../../../lambdas/worker/agent/sync-agent.ts';
 import { processRun } from '../../../lambdas/worker/process-run.ts';
-import type { ApprovalFollow } from '../../fakes/memory-outbox.ts';
+import type { ApprovalFollow } from '../../fakes/memory/memory-outbox.ts';
 import type { AgentProcess, Reply } from '../actors/agent-process.ts';
 import type { EndedRunAction } from '../actors/ended-run-operators.ts';
 import { REQUESTER, type Repeat } from '../actors/run-requesters.ts';

@@ -19,8 +19,8 @@ import type { ScheduleStore } from '../../../lambdas/schedules/schedule-store.ts
 import { SlackDigests } from '../../../lambdas/slack/digest/slack-digests.ts';
 import { SlackNotices } from '../../../lambdas/slack/notice/slack-notices.ts';
 import { allOf } from '../../fakes/all-of.ts';
-import { MemoryConnections } from '../../fakes/memory-connections.ts';
-import type { MemoryRunStore } from '../../fakes/memory-run-store.ts';
+import { MemoryConnections } from '../../fakes/memory/memory-connections.ts';
+import type { MemoryRunStore } from '../../fakes/memory/memory-run-store.ts';
 import { OwnThreadExpressions } from '../../fakes/own-thread-expressions.ts';
 import type { CallKind, Fault } from '../faults.ts';
 import type { BulkJobInvariants } from '../invariants/bulk-jobs.ts';

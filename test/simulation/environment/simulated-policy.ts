@@ -9,7 +9,7 @@ import {
   type ProposedAction,
 } from '../../../lambdas/policy/policy.ts';
 import { sha256Hex } from '../../../lambdas/run/canonical-json.ts';
-import type { MemoryDefinitions } from '../../fakes/memory-definitions.ts';
+import type { MemoryDefinitions } from '../../fakes/memory/memory-definitions.ts';
 import { type Fault, InjectedFault } from '../faults.ts';
 import type { VirtualTime } from './virtual-time.ts';
 

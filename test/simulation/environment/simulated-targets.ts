@@ -1,8 +1,8 @@
 import type { Access } from '../../../lambdas/connectors/connector.ts';
 import { EXCHANGE_TIMEOUT_MS } from '../../../lambdas/connectors/exchange.ts';
-import type { FakeTask } from '../../fakes/fake-a2a.ts';
-import { FakeTargets, type TargetFault } from '../../fakes/fake-targets.ts';
-import { HOOKS_HOST } from '../../fakes/http-through-fetch.ts';
+import type { FakeTask } from '../../fakes/targets/fake-a2a.ts';
+import { FakeTargets, type TargetFault } from '../../fakes/targets/fake-targets.ts';
+import { HOOKS_HOST } from '../../fakes/targets/http-through-fetch.ts';
 import { GROUP_BY_NAME } from '../actors/incident-editors.ts';
 import type { Fault } from '../faults.ts';
 import type { FaultyCalls } from './faulty-calls.ts';

@@ -1,8 +1,8 @@
 import { AcceptedList, acceptedListKey } from '../../../lambdas/evidence/accepted-runs/accepted-list.ts';
 import { writeAcceptedLists } from '../../../lambdas/evidence/accepted-runs/write-accepted-list.ts';
 import { CLOSING_MARGIN_MS } from '../../../lambdas/evidence/daily-log/close-days.ts';
-import { MemoryAcceptedRuns } from '../../fakes/memory-accepted-runs.ts';
-import { MemoryEvidenceStore } from '../../fakes/memory-evidence-store.ts';
+import { MemoryAcceptedRuns } from '../../fakes/memory/memory-accepted-runs.ts';
+import { MemoryEvidenceStore } from '../../fakes/memory/memory-evidence-store.ts';
 import { SeededSigner } from '../../fakes/seeded-signer.ts';
 import type { Simulation } from '../simulation.ts';
 

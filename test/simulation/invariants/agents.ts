@@ -5,7 +5,7 @@ import type { Clock } from '../../../lambdas/entry/ports.ts';
 import type { RunChange } from '../../../lambdas/run/commit.ts';
 import type { CommitEvent } from '../../../lambdas/run/events/events.ts';
 import type { Run } from '../../../lambdas/run/run.ts';
-import type { MemoryRunStore } from '../../fakes/memory-run-store.ts';
+import type { MemoryRunStore } from '../../fakes/memory/memory-run-store.ts';
 import type { Situations } from '../situations.ts';
 import type { Report } from './report.ts';
 import type { Snapshot } from './run-history.ts';

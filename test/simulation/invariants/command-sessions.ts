@@ -7,7 +7,7 @@ import { isTerminal } from '../../../lambdas/run/run.ts';
 import { hasOpenSession, type SessionFacts } from '../../../lambdas/run/session.ts';
 import { receiptKeyOf, type Step } from '../../../lambdas/run/step.ts';
 import { isSessionToken, openSessionToken } from '../../../lambdas/run-changes/session/session-token.ts';
-import type { MemoryRunStore } from '../../fakes/memory-run-store.ts';
+import type { MemoryRunStore } from '../../fakes/memory/memory-run-store.ts';
 import type { Situations } from '../situations.ts';
 import type { Report } from './report.ts';
 import type { Snapshot } from './run-history.ts';

@@ -2,7 +2,7 @@ import type { Delivery } from '../../../lambdas/intake/delivery.ts';
 import { BURST_WINDOW_MS } from '../../../lambdas/run/idempotency.ts';
 import type { Run } from '../../../lambdas/run/run.ts';
 import type { Ingest } from '../../../lambdas/run/run-store.ts';
-import type { MemoryRunStore } from '../../fakes/memory-run-store.ts';
+import type { MemoryRunStore } from '../../fakes/memory/memory-run-store.ts';
 import type { Report } from './report.ts';
 
 /** A delivery starts its runs once, even if it is repeated, through several hooks and under several ids. */

@@ -6,7 +6,7 @@ import { threadOf } from '../../../lambdas/run/progress.ts';
 import type { Run } from '../../../lambdas/run/run.ts';
 import type { NotifiedPlace, SlackThread } from '../../../lambdas/run/run-terms.ts';
 import { messageKey, type ThreadMessage } from '../../../lambdas/slack/thread/thread-runs.ts';
-import type { MemoryRunStore } from '../../fakes/memory-run-store.ts';
+import type { MemoryRunStore } from '../../fakes/memory/memory-run-store.ts';
 import type { TargetRequest } from '../environment/simulated-targets.ts';
 import type { Situations } from '../situations.ts';
 import { TERMINAL } from './lifecycle-table.ts';

@@ -4,7 +4,7 @@ import type { RunChange } from '../../../lambdas/run/commit.ts';
 import type { IntentReceipt, Receipt } from '../../../lambdas/run/receipt.ts';
 import type { Run } from '../../../lambdas/run/run.ts';
 import { receiptKeyOf } from '../../../lambdas/run/step.ts';
-import type { MemoryRunStore } from '../../fakes/memory-run-store.ts';
+import type { MemoryRunStore } from '../../fakes/memory/memory-run-store.ts';
 import type { TargetRequest } from '../environment/simulated-targets.ts';
 import type { Report } from './report.ts';
 

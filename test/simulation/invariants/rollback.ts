@@ -3,7 +3,7 @@ import { QUARANTINE_MS } from '../../../lambdas/run/lease.ts';
 import type { Receipt } from '../../../lambdas/run/receipt.ts';
 import type { Run } from '../../../lambdas/run/run.ts';
 import { receiptKeyOf, type Step } from '../../../lambdas/run/step.ts';
-import type { MemoryRunStore } from '../../fakes/memory-run-store.ts';
+import type { MemoryRunStore } from '../../fakes/memory/memory-run-store.ts';
 import type { TargetRequest } from '../environment/simulated-targets.ts';
 import { isWrite } from './governed-writes.ts';
 import { TERMINAL } from './lifecycle-table.ts';

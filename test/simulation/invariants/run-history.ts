@@ -5,7 +5,7 @@ import type { StatusChanged } from '../../../lambdas/run/statuses/transitions.ts
 import type { Step } from '../../../lambdas/run/step.ts';
 import { needsOf } from '../../../lambdas/workflow/step-order.ts';
 import type { Workflow } from '../../../lambdas/workflow/workflow.ts';
-import type { MemoryRunStore } from '../../fakes/memory-run-store.ts';
+import type { MemoryRunStore } from '../../fakes/memory/memory-run-store.ts';
 import { MAY_FOLLOW, MAY_FOLLOW_IN_ROLLBACK_RUN, TERMINAL } from './lifecycle-table.ts';
 import type { Report } from './report.ts';
 

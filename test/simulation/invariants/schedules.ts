@@ -1,7 +1,7 @@
 import type { Run } from '../../../lambdas/run/run.ts';
 import { nextSlots, Schedule } from '../../../lambdas/schedules/schedule.ts';
-import { BY_SETUP } from '../../fakes/memory-changes.ts';
-import type { MemoryRunStore } from '../../fakes/memory-run-store.ts';
+import { BY_SETUP } from '../../fakes/memory/memory-changes.ts';
+import type { MemoryRunStore } from '../../fakes/memory/memory-run-store.ts';
 import type { Report } from './report.ts';
 
 /** The name of the schedule and of its workflow. */

@@ -1,7 +1,7 @@
 import type { Run, Slot } from '../../../lambdas/run/run.ts';
 import { effectiveCaps, type TenantSettings } from '../../../lambdas/run/settings/caps.ts';
 import type { Workflow } from '../../../lambdas/workflow/workflow.ts';
-import type { MemoryRunStore } from '../../fakes/memory-run-store.ts';
+import type { MemoryRunStore } from '../../fakes/memory/memory-run-store.ts';
 import { isWrite } from './governed-writes.ts';
 import { TERMINAL } from './lifecycle-table.ts';
 import type { Report } from './report.ts';

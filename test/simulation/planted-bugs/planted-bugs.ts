@@ -38,7 +38,7 @@ const CHECK_PLAN = 'lambdas/proposal/check-plan.ts';
 const DIGEST = 'lambdas/approval/digest/post-digest.ts';
 const COLLECT = 'lambdas/approval/digest/collect-overdue.ts';
 const ACT_ON_RUN = 'lambdas/api/bulk/act-on-run.ts';
-const STORE = 'test/fakes/memory-run-store.ts';
+const STORE = 'test/fakes/memory/memory-run-store.ts';
 const OVERDUE = 'overdue-together';
 const ACKNOWLEDGE = 'lambdas/worker/agent/acknowledge-assignment.ts';
 const END_ASSIGNMENT = 'lambdas/worker/agent/end-assignment.ts';
@@ -122,7 +122,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     name: 'a run that rolls back another one is not listed as accepted',
     edits: [
       {
-        file: 'test/fakes/memory-accepted-runs.ts',
+        file: 'test/fakes/memory/memory-accepted-runs.ts',
         find: 'const isShown = ofTenant === tenant && ',
         replace: 'const isShown = ofTenant === tenant && !this.#store.inside.run(tenant, runId)?.rollbackOf && ',
       },
@@ -462,7 +462,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     name: 'two runs take one concurrency key',
     edits: [
       {
-        file: 'test/fakes/memory-caps.ts',
+        file: 'test/fakes/memory/memory-caps.ts',
         find: 'now === undefined || now.holder === runId;',
         replace: 'now === undefined || runId !== undefined;',
       },
@@ -1114,7 +1114,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     name: 'the results of a bulk job are stored without a condition',
     edits: [
       {
-        file: 'test/fakes/memory-bulk-jobs.ts',
+        file: 'test/fakes/memory/memory-bulk-jobs.ts',
         find: 'if (this.#jobs.get(key)?.revision !== read.revision) return false;',
         replace: '',
       },
@@ -1240,7 +1240,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     edits: [
       { file: REPORT, find: ' && !isTaken(now, outcome)', replace: '' },
       {
-        file: 'test/fakes/memory-agents.ts',
+        file: 'test/fakes/memory/memory-agents.ts',
         find: ' || this.assignments.peek(...assignmentRow(assignment))?.statementHash === assignment.statementHash',
         replace: '',
       },

@@ -18,7 +18,7 @@ import { acknowledgeAssignment } from '../../../lambdas/worker/agent/acknowledge
 import { completeAssignment } from '../../../lambdas/worker/agent/complete-assignment.ts';
 import { syncAgent } from '../../../lambdas/worker/agent/sync-agent.ts';
 import { ALLOWED } from '../../fakes/fake-policy.ts';
-import { GovernedWorkshop } from '../governed-workshop.ts';
+import { GovernedWorkshop } from '../governance/governed-workshop.ts';
 
 const TENANT = 'acme';
 export const SHA = 'a'.repeat(64);

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { later } from '../../../lambdas/run/lease.ts';
 import type { StepMessage } from '../../../lambdas/run-changes/step-queue.ts';
-import { needsApproval } from '../governed-workshop.ts';
+import { needsApproval } from '../governance/governed-workshop.ts';
 import { eventTypes, statuses } from '../workshop.ts';
 import { AgentWorkshop, RESTART, SHA, type TestAgent } from './agent-workshop.ts';
 

@@ -6,7 +6,7 @@ import { controlRun } from '../../../lambdas/run-changes/control/control-run.ts'
 import { type ActionProposal, proposeAction } from '../../../lambdas/run-changes/session/propose-action.ts';
 import type { StepMessage } from '../../../lambdas/run-changes/step-queue.ts';
 import { ALLOWED } from '../../fakes/fake-policy.ts';
-import { DENIED, GovernedWorkshop, needsApproval } from '../governed-workshop.ts';
+import { DENIED, GovernedWorkshop, needsApproval } from '../governance/governed-workshop.ts';
 import { eventTypes, ISSUE } from '../workshop.ts';
 import { beginWithSession, ISSUE_FIELDS } from './open-session.ts';
 

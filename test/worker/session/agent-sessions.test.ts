@@ -7,7 +7,7 @@ import { openSessionToken } from '../../../lambdas/run-changes/session/session-t
 import type { StepMessage } from '../../../lambdas/run-changes/step-queue.ts';
 import { ALLOWED } from '../../fakes/fake-policy.ts';
 import { AgentWorkshop, RESTART, type TestAgent } from '../agent/agent-workshop.ts';
-import { DENIED } from '../governed-workshop.ts';
+import { DENIED } from '../governance/governed-workshop.ts';
 import { die, SESSION_SECRET, survived } from '../workshop.ts';
 
 const TRIAGE = `

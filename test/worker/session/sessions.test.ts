@@ -13,7 +13,7 @@ import { openSessionToken } from '../../../lambdas/run-changes/session/session-t
 import type { StepMessage } from '../../../lambdas/run-changes/step-queue.ts';
 import { isGenuine } from '../../evidence/verify/second-verifier.ts';
 import { ALLOWED } from '../../fakes/fake-policy.ts';
-import { GovernedWorkshop, needsApproval } from '../governed-workshop.ts';
+import { GovernedWorkshop, needsApproval } from '../governance/governed-workshop.ts';
 import { die, eventTypes, ISSUE, SESSION_SECRET, statuses, survived } from '../workshop.ts';
 
 const MINUTE_MS = 60_000;

@@ -1,6 +1,6 @@
 import type { EvidenceDocument } from '../../../../lambdas/evidence/bundle/document.ts';
 import { ALLOWED } from '../../../fakes/fake-policy.ts';
-import { ASSIGN, GovernedWorkshop, needsApproval } from '../../../worker/governed-workshop.ts';
+import { ASSIGN, GovernedWorkshop, needsApproval } from '../../../worker/governance/governed-workshop.ts';
 import { SYS_ID } from '../../../worker/workshop.ts';
 
 async function documentOf(shop: GovernedWorkshop, runId: string): Promise<EvidenceDocument> {
