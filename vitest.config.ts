@@ -24,7 +24,7 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     exclude: [...configDefaults.exclude, ...elsewhere.map(testFile)],
-    globalSetup: 'test/local/synthesize-once.ts',
+    globalSetup: 'test/local/harness/synthesize-once.ts',
     // Files share a process and what it has loaded: starting one for each file took as long as the tests in them.
     // So a test leaves no environment variable, timer or global changed.
     isolate: false,

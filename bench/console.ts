@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { buildConsole } from '../lib/console/build-console.ts';
 import { startBrowser, type TestBrowser } from '../test/browser/browser.ts';
 import { goTo, inConsole } from '../test/browser/console-people.ts';
-import { spawnHost } from '../test/local/commands.ts';
+import { spawnHost } from '../test/local/harness/commands.ts';
 import { CONSOLE_BUDGET_KB, consoleSizes } from './console-size.ts';
 
 const TIMES = 9;

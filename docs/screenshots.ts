@@ -6,7 +6,7 @@ import { SAMPLES } from '../local/host/samples.ts';
 import { synthesize } from '../local/template/synthesize.ts';
 import { startBrowser, type TestPage } from '../test/browser/browser.ts';
 import { goTo, inConsole } from '../test/browser/console-people.ts';
-import { HostClient } from '../test/local/host-client.ts';
+import { HostClient } from '../test/local/harness/host-client.ts';
 
 /** Makes the pictures of the README from the sample events, on a new local host: `npm run screenshots`. */
 const FOLDER = join(import.meta.dirname, 'screenshots');

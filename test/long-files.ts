@@ -10,7 +10,7 @@ export const LONG_FILES = [
   'browser/host-group-4',
   'infrastructure/cdk-synth',
   'local/approvals',
-  'local/permissions',
+  'local/access/permissions',
   'cli/demo',
   'simulation/planted-bugs/planted-bugs',
   'simulation/chaos',

@@ -13,9 +13,9 @@ import { Workflow } from '../../lambdas/workflow/workflow.ts';
 import type { Assembly } from '../../local/template/synthesize.ts';
 import { byTest } from '../fakes/by-test.ts';
 import { temporaryFolder } from '../local/cloud/wire.ts';
-import type { ShownRun } from '../local/host-client.ts';
-import { asks } from '../local/session-story.ts';
-import { startTestHost, type TestHost } from '../local/test-host.ts';
+import type { ShownRun } from '../local/harness/host-client.ts';
+import { asks } from '../local/harness/session-story.ts';
+import { startTestHost, type TestHost } from '../local/harness/test-host.ts';
 import { runAgent } from './agent-under-test.ts';
 import { CuttableProxy } from './cuttable-proxy.ts';
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { incident, issueOpened } from '../local/deliveries.ts';
-import { startTestHost, type TestHost } from '../local/test-host.ts';
+import { incident, issueOpened } from '../local/harness/deliveries.ts';
+import { startTestHost, type TestHost } from '../local/harness/test-host.ts';
 import { startBrowser, type TestBrowser } from './browser.ts';
 import { expectToFit, goTo, inConsole, realProblems } from './console-people.ts';
 

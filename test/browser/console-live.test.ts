@@ -2,9 +2,9 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DynamoOutputStore } from '../../lambdas/agents/dynamo-output-store.ts';
 import { NO_OUTPUT } from '../../lambdas/agents/output.ts';
-import { ask, enrolledAgent, publishCommand, type StoryAgent, startCommand } from '../local/agent-story.ts';
-import { incident } from '../local/deliveries.ts';
-import { startTestHost, type TestHost } from '../local/test-host.ts';
+import { ask, enrolledAgent, publishCommand, type StoryAgent, startCommand } from '../local/harness/agent-story.ts';
+import { incident } from '../local/harness/deliveries.ts';
+import { startTestHost, type TestHost } from '../local/harness/test-host.ts';
 import { startBrowser, type TestBrowser, type TestPage } from './browser.ts';
 import { goTo, inConsole, realProblems, tabTo } from './console-people.ts';
 

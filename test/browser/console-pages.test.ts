@@ -1,7 +1,7 @@
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ask, enrolledAgent } from '../local/agent-story.ts';
-import { startTestHost, type TestHost } from '../local/test-host.ts';
+import { ask, enrolledAgent } from '../local/harness/agent-story.ts';
+import { startTestHost, type TestHost } from '../local/harness/test-host.ts';
 import { startBrowser, type TestBrowser, type TestPage } from './browser.ts';
 import {
   accessibilityProblems,

@@ -1,7 +1,7 @@
 import axe from 'axe-core';
 import type { Page } from 'playwright-core';
 import { expect } from 'vitest';
-import type { TestHost } from '../local/test-host.ts';
+import type { TestHost } from '../local/harness/test-host.ts';
 import type { TestBrowser, TestPage } from './browser.ts';
 
 type Options = Parameters<TestBrowser['openPage']>[2];

@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type SpawnedHost, spawnHost } from '../local/commands.ts';
-import { incident } from '../local/deliveries.ts';
+import { type SpawnedHost, spawnHost } from '../local/harness/commands.ts';
+import { incident } from '../local/harness/deliveries.ts';
 import { startBrowser, type TestBrowser } from './browser.ts';
 import { goTo, inConsole, realProblems } from './console-people.ts';
 

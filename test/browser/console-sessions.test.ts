@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { APPROVER_KEY } from '../local/host-client.ts';
-import { asks, ISSUE, sessionOf } from '../local/session-story.ts';
-import { startTestHost, type TestHost } from '../local/test-host.ts';
+import { APPROVER_KEY } from '../local/harness/host-client.ts';
+import { asks, ISSUE, sessionOf } from '../local/harness/session-story.ts';
+import { startTestHost, type TestHost } from '../local/harness/test-host.ts';
 import { startBrowser, type TestBrowser, type TestPage } from './browser.ts';
 import { accessibilityProblems, expectToFit, goTo, inConsole, realProblems } from './console-people.ts';
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { seededSysId } from '../../local/simulators/servicenow/seed.ts';
-import { incident } from '../local/deliveries.ts';
-import { startTestHost, type TestHost } from '../local/test-host.ts';
+import { incident } from '../local/harness/deliveries.ts';
+import { startTestHost, type TestHost } from '../local/harness/test-host.ts';
 import { startBrowser, type TestBrowser, type TestPage } from './browser.ts';
 import { accessibilityProblems, expectToFit, goTo, inConsole, problemsWhileClockMoves } from './console-people.ts';
 

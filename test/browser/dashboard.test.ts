@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { enrolledAgent, publishCommand, startCommand } from '../local/agent-story.ts';
-import { incident } from '../local/deliveries.ts';
-import { startTestHost, type TestHost } from '../local/test-host.ts';
+import { enrolledAgent, publishCommand, startCommand } from '../local/harness/agent-story.ts';
+import { incident } from '../local/harness/deliveries.ts';
+import { startTestHost, type TestHost } from '../local/harness/test-host.ts';
 import { startBrowser, type TestBrowser } from './browser.ts';
 
 let host: TestHost;

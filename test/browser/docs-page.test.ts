@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { startTestHost, type TestHost } from '../local/test-host.ts';
+import { startTestHost, type TestHost } from '../local/harness/test-host.ts';
 import { startBrowser, type TestBrowser, type TestPage } from './browser.ts';
 
 let host: TestHost;

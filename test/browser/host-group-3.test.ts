@@ -1,3 +1,3 @@
-import { onOneHost } from '../local/shared-host.ts';
+import { onOneHost } from '../local/harness/shared-host.ts';
 
 onOneHost('browser/host-group-3');

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { runCommandLine } from '../../bin/commands/command-line.ts';
-import { eventually } from '../local/eventually.ts';
+import { eventually } from '../local/harness/eventually.ts';
 
 export const ROOT = join(import.meta.dirname, '..', '..');
 

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startTestHost, type TestHost } from '../local/test-host.ts';
+import { startTestHost, type TestHost } from '../local/harness/test-host.ts';
 import { plainEnvironment, ROOT, Running } from './command-line.ts';
 
 const DOCUMENTED_URL = 'http://127.0.0.1:4500';

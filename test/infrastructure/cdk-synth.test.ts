@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { CloudFormationTemplate } from '../../local/template/template.ts';
-import { type Ended, runCommand } from '../local/commands.ts';
+import { type Ended, runCommand } from '../local/harness/commands.ts';
 import { STAGES, synthesized } from './synthesized.ts';
 
 const CDK = join(dirname(createRequire(import.meta.url).resolve('aws-cdk/package.json')), 'bin', 'cdk');

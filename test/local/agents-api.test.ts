@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { RuntimeRefused } from '../../agent/runtime-client.ts';
-import { ask, enrolledAgent, publishCommand, type StoryAgent, startCommand } from './agent-story.ts';
-import { GLOBEX_KEY } from './host-client.ts';
-import { startTestHost, type TestHost } from './test-host.ts';
+import { ask, enrolledAgent, publishCommand, type StoryAgent, startCommand } from './harness/agent-story.ts';
+import { GLOBEX_KEY } from './harness/host-client.ts';
+import { startTestHost, type TestHost } from './harness/test-host.ts';
 
 const DAY_MS = 24 * 3_600_000;
 

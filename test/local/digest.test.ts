@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Approval } from '../../lambdas/run/approval.ts';
-import { Approvers } from './approvers.ts';
-import { incident } from './deliveries.ts';
-import { startTestHost, type TestHost } from './test-host.ts';
+import { Approvers } from './harness/approvers.ts';
+import { incident } from './harness/deliveries.ts';
+import { startTestHost, type TestHost } from './harness/test-host.ts';
 
 const BEN = 'local-approver2-key';
 const MINUTE_MS = 60_000;

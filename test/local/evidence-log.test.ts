@@ -8,8 +8,8 @@ import { trustedKeys } from '../../lambdas/evidence/verify/trusted-keys.ts';
 import { canonicalJson, sha256Hex } from '../../lambdas/run/canonical-json.ts';
 import { onTerminal } from '../cli/command-line.ts';
 import { temporaryFolder } from './cloud/wire.ts';
-import { ACME_KEY, type ShownRun } from './host-client.ts';
-import { startTestHost, type TestHost } from './test-host.ts';
+import { ACME_KEY, type ShownRun } from './harness/host-client.ts';
+import { startTestHost, type TestHost } from './harness/test-host.ts';
 
 const HOUR_MS = 60 * 60 * 1000;
 const DAY_MS = 24 * HOUR_MS;

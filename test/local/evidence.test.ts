@@ -22,9 +22,9 @@ import { RunDraft } from '../../lambdas/run/run-draft.ts';
 import type { EvidenceRecord } from '../../lambdas/run/run-store.ts';
 import { onTerminal, piped } from '../cli/command-line.ts';
 import { assertChain } from '../fakes/assert-chain.ts';
-import { incident } from './deliveries.ts';
-import { ACME_KEY, APPROVER_KEY, GLOBEX_KEY, type ShownRun } from './host-client.ts';
-import { startTestHost, type TestHost } from './test-host.ts';
+import { incident } from './harness/deliveries.ts';
+import { ACME_KEY, APPROVER_KEY, GLOBEX_KEY, type ShownRun } from './harness/host-client.ts';
+import { startTestHost, type TestHost } from './harness/test-host.ts';
 
 let host: TestHost;
 let run: ShownRun;

@@ -1,3 +1,3 @@
-import { onOneHost } from './shared-host.ts';
+import { onOneHost } from './harness/shared-host.ts';
 
 onOneHost('local/host-group-5');

@@ -2,12 +2,12 @@ import { DynamoDBClient, PutItemCommand, QueryCommand } from '@aws-sdk/client-dy
 import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { livePartition, watcherKey } from '../../lambdas/run/dynamo/dynamo-keys.ts';
-import { ask, enrolledAgent, publishCommand, startCommand } from './agent-story.ts';
-import { incident } from './deliveries.ts';
-import { eventually } from './eventually.ts';
-import { ACME_KEY, GLOBEX_KEY } from './host-client.ts';
-import { LiveWatcher, liveTicket } from './live-watcher.ts';
-import { startTestHost, type TestHost } from './test-host.ts';
+import { ask, enrolledAgent, publishCommand, startCommand } from './harness/agent-story.ts';
+import { incident } from './harness/deliveries.ts';
+import { eventually } from './harness/eventually.ts';
+import { ACME_KEY, GLOBEX_KEY } from './harness/host-client.ts';
+import { LiveWatcher, liveTicket } from './harness/live-watcher.ts';
+import { startTestHost, type TestHost } from './harness/test-host.ts';
 
 let host: TestHost;
 let dynamo: DynamoDBClient;

@@ -8,9 +8,9 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DynamoDefinitions } from '../../lambdas/pipeline/dynamo-definitions.ts';
 import { byTest } from '../fakes/by-test.ts';
-import { ACME_KEY, GLOBEX_KEY, isTerminal } from './host-client.ts';
-import { signInLocally } from './sign-in.ts';
-import { startTestHost, type TestHost } from './test-host.ts';
+import { ACME_KEY, GLOBEX_KEY, isTerminal } from './harness/host-client.ts';
+import { signInLocally } from './harness/sign-in.ts';
+import { startTestHost, type TestHost } from './harness/test-host.ts';
 
 const ISSUE = { owner: 'octo-org', repo: 'payments', number: 7 };
 const CLIENT = { name: 'test', version: '1' };

@@ -5,12 +5,12 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { startDynamoDb } from '../../local/dynamodb/dynamodb.ts';
 import { IS_STORM } from '../storm.ts';
-import { runCommand, type SpawnedHost, spawnHost } from './commands.ts';
-import { type Incident, incident, incidentInserted, issueOpened } from './deliveries.ts';
-import { eventually, inParallel } from './eventually.ts';
-import { ACME_KEY, isTerminal, type ListedRun } from './host-client.ts';
-import { labelWrites, triageWrites } from './seen-writes.ts';
-import { startTestHost } from './test-host.ts';
+import { runCommand, type SpawnedHost, spawnHost } from './harness/commands.ts';
+import { type Incident, incident, incidentInserted, issueOpened } from './harness/deliveries.ts';
+import { eventually, inParallel } from './harness/eventually.ts';
+import { ACME_KEY, isTerminal, type ListedRun } from './harness/host-client.ts';
+import { labelWrites, triageWrites } from './harness/seen-writes.ts';
+import { startTestHost } from './harness/test-host.ts';
 
 const OF_EACH_SOURCE = IS_STORM ? 50 : 10;
 const ANSWERED_BEFORE_THE_KILL = OF_EACH_SOURCE + 2;

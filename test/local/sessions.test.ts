@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { piped } from '../cli/command-line.ts';
-import { isTerminal, type ShownRun } from './host-client.ts';
+import { isTerminal, type ShownRun } from './harness/host-client.ts';
 import {
   asks,
   contractOf,
@@ -12,8 +12,8 @@ import {
   sessionOf,
   startSession,
   storedSession,
-} from './session-story.ts';
-import { startTestHost, type TestHost } from './test-host.ts';
+} from './harness/session-story.ts';
+import { startTestHost, type TestHost } from './harness/test-host.ts';
 
 /** The agent is asked to end a completed session only after this time. */
 const ENDS_ITSELF_WITHIN_MS = 10_000;

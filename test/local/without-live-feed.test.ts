@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Assembly, synthesize } from '../../local/template/synthesize.ts';
 import { startCountersign } from '../cli/command-line.ts';
-import { enrolledAgent } from './agent-story.ts';
 import { temporaryFolder } from './cloud/wire.ts';
-import { incident } from './deliveries.ts';
-import { startTestHost, type TestHost } from './test-host.ts';
+import { enrolledAgent } from './harness/agent-story.ts';
+import { incident } from './harness/deliveries.ts';
+import { startTestHost, type TestHost } from './harness/test-host.ts';
 
 const folder = temporaryFolder();
 let assembly: Assembly;

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Assembly } from '../../local/template/synthesize.ts';
 import { onTerminal } from '../cli/command-line.ts';
-import { ACME_KEY, isTerminal, type ShownRun } from '../local/host-client.ts';
-import { labelWrites } from '../local/seen-writes.ts';
-import { startTestHost, type TestHost } from '../local/test-host.ts';
+import { ACME_KEY, isTerminal, type ShownRun } from '../local/harness/host-client.ts';
+import { labelWrites } from '../local/harness/seen-writes.ts';
+import { startTestHost, type TestHost } from '../local/harness/test-host.ts';
 import { compiledRego } from './rego.ts';
 
 /** Longer than a warm worker caches policies. */

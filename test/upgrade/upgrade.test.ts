@@ -8,12 +8,12 @@ import { AssignmentStatement } from '../../lambdas/agents/protocol.ts';
 import { ACTIONS } from '../../lambdas/slack/card/approval-card.ts';
 import { onTerminal, piped } from '../cli/command-line.ts';
 import { synthesized } from '../infrastructure/synthesized.ts';
-import { StoryAgent } from '../local/agent-story.ts';
-import { Approvers, SLACK } from '../local/approvers.ts';
-import { incident } from '../local/deliveries.ts';
-import { isTerminal, type ShownRun } from '../local/host-client.ts';
-import { labelWrites, triageWrites } from '../local/seen-writes.ts';
-import { startTestHost, type TestHost } from '../local/test-host.ts';
+import { StoryAgent } from '../local/harness/agent-story.ts';
+import { Approvers, SLACK } from '../local/harness/approvers.ts';
+import { incident } from '../local/harness/deliveries.ts';
+import { isTerminal, type ShownRun } from '../local/harness/host-client.ts';
+import { labelWrites, triageWrites } from '../local/harness/seen-writes.ts';
+import { startTestHost, type TestHost } from '../local/harness/test-host.ts';
 import { readFixture, restore } from './fixture.ts';
 
 /** What a host of the previous release left when it was stopped; `write-fixture.ts` made it. */

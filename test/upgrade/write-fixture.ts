@@ -11,18 +11,18 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { AssignmentStatement } from '../../lambdas/agents/protocol.ts';
-import type { enrolledAgent, StoryAgent } from '../local/agent-story.ts';
-import type { HostClient } from '../local/host-client.ts';
+import type { enrolledAgent, StoryAgent } from '../local/harness/agent-story.ts';
+import type { HostClient } from '../local/harness/host-client.ts';
 import { saveFixture } from './fixture.ts';
 
 const previous = resolve(process.argv[2] ?? '');
-/** From the previous release, which has these files under the same names. */
+/** From the previous release, at the paths that it has there: later releases have those of test/local in test/local/harness. */
 const load = (path: string) => import(pathToFileURL(join(previous, path)).href);
 
 const { startHost } = (await load('local/host/host.ts')) as typeof import('../../local/host/host.ts');
-const clients = (await load('test/local/host-client.ts')) as typeof import('../local/host-client.ts');
-const deliveries = (await load('test/local/deliveries.ts')) as typeof import('../local/deliveries.ts');
-const agents = (await load('test/local/agent-story.ts')) as typeof import('../local/agent-story.ts');
+const clients = (await load('test/local/host-client.ts')) as typeof import('../local/harness/host-client.ts');
+const deliveries = (await load('test/local/deliveries.ts')) as typeof import('../local/harness/deliveries.ts');
+const agents = (await load('test/local/agent-story.ts')) as typeof import('../local/harness/agent-story.ts');
 /** The helpers of agents only use what every client has. */
 type AgentHost = Parameters<typeof enrolledAgent>[0];
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { RunPage, ShownReceipt, ShownStep } from '../../../bin/client/api-client.ts';
-import { incident, incidentInserted } from '../../local/deliveries.ts';
-import { inParallel } from '../../local/eventually.ts';
-import { GLOBEX_KEY } from '../../local/host-client.ts';
-import { startTestHost, type TestHost } from '../../local/test-host.ts';
+import { incident, incidentInserted } from '../../local/harness/deliveries.ts';
+import { inParallel } from '../../local/harness/eventually.ts';
+import { GLOBEX_KEY } from '../../local/harness/host-client.ts';
+import { startTestHost, type TestHost } from '../../local/harness/test-host.ts';
 import { countersign, onTerminal, piped, startCountersign } from '../command-line.ts';
 
 const ESCAPE = '\u001b';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startTestHost, type TestHost } from '../../local/test-host.ts';
+import { startTestHost, type TestHost } from '../../local/harness/test-host.ts';
 import { onTerminal, piped } from '../command-line.ts';
 
 let host: TestHost;

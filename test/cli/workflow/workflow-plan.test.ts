@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { localSecretValue } from '../../../local/host/seed.ts';
-import { ACME_KEY, isTerminal } from '../../local/host-client.ts';
-import { startTestHost, type TestHost } from '../../local/test-host.ts';
+import { ACME_KEY, isTerminal } from '../../local/harness/host-client.ts';
+import { startTestHost, type TestHost } from '../../local/harness/test-host.ts';
 import { onTerminal, ROOT } from '../command-line.ts';
 
 const FILE = 'workflows/triage-incident.yaml';

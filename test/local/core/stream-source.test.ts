@@ -4,7 +4,7 @@ import { HostClock } from '../../../local/host/clock.ts';
 import { parseFilters, passes } from '../../../local/lambda/event-filter.ts';
 import { startStreamSource } from '../../../local/lambda/stream-source.ts';
 import { resolveTemplate } from '../../../local/template/template.ts';
-import { eventually } from '../eventually.ts';
+import { eventually } from '../harness/eventually.ts';
 import { temporaryFolder } from './small-host.ts';
 import { runsTable, template } from './small-template.ts';
 
