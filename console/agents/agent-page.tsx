@@ -56,12 +56,12 @@ function Explained({ agent: { errored, draining, state, lastSyncAt } }: { agent:
   return (
     <>
       {errored && (
-        <Alert type="error" header="It has reported an error and gets no commands">
+        <Alert type="error" header="The agent reported an error and gets no commands">
           <UntrustedText text={errored.reason} lines="many" max={1_000} /> (<PointInTime at={errored.at} />)
         </Alert>
       )}
       {draining && (
-        <Alert type="info" header="It gets no new commands">
+        <Alert type="info" header="The agent gets no new commands">
           <UntrustedText text={draining.by} /> drained it <PointInTime at={draining.at} />
           {draining.reason !== undefined && (
             <>
@@ -88,7 +88,7 @@ function Explained({ agent: { errored, draining, state, lastSyncAt } }: { agent:
 }
 
 function Commands({ agent: { commands } }: { agent: Agent }) {
-  if (commands.length === 0) return <p className="secondary">Nothing. It was offered no command.</p>;
+  if (commands.length === 0) return <p className="secondary">The agent has no commands.</p>;
   return (
     <ul className="plain-list">
       {commands.map((command) => (
@@ -136,7 +136,7 @@ function Process({ agent: { process } }: { agent: Agent }) {
         ]}
       />
       <table className="grid">
-        <caption>Profiles: how isolated a command runs. The agent probed its host when it started.</caption>
+        <caption>Profiles: how a command is isolated. The agent tested its host when it started.</caption>
         <thead>
           <tr>
             <th scope="col">Profile</th>

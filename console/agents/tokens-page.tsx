@@ -137,7 +137,7 @@ function TokenForm({ onCreated }: { onCreated(created: Created): void }) {
         />
         <SelectField
           label="Environment"
-          hint="What the agent may run commands for."
+          hint="The environments in which the agent may run commands."
           value={environment}
           options={ENVIRONMENTS.map((value) => ({ value, text: value }))}
           onChange={(chosen) => setTyped({ ...typed, environment: chosen })}

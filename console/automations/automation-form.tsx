@@ -140,7 +140,7 @@ export function AutomationForm({ automation, onSaved }: { automation?: Automatio
       <div className="form-columns">
         <TextField
           label="Name"
-          hint="Lower-case letters, digits and dashes. Policies can permit by it."
+          hint="Lower-case letters, digits and dashes. Policies can refer to it."
           value={typed.name}
           readOnly={automation !== undefined}
           onChange={(name) => change({ name })}
@@ -199,7 +199,7 @@ export function AutomationForm({ automation, onSaved }: { automation?: Automatio
         <>
           <TextArea
             label="Instructions"
-            hint="What the session shall do. May contain {% expressions %}. Each change is a version of its own."
+            hint="What the session does. May contain {% expressions %}. Each change is a new version."
             value={typed.instructions}
             onChange={(instructions) => change({ instructions })}
           />
@@ -238,13 +238,13 @@ export function AutomationForm({ automation, onSaved }: { automation?: Automatio
       )}
       <TextField
         label="Workspace"
-        hint="Whose share of the capacity its runs use."
+        hint="Free slots go to the least used workspace first."
         value={typed.workspace}
         onChange={(workspace) => change({ workspace })}
       />
       <CheckField
         label="Enabled"
-        hint="If not, events start no runs."
+        hint="If disabled, events start no runs."
         checked={typed.enabled}
         onChange={(enabled) => change({ enabled })}
       />
@@ -274,7 +274,7 @@ function StrategyFields({ typed, change }: { typed: Typed; change(part: Partial<
         <>
           <TextField
             label="Configurations to pick from"
-            hint={`With commas between them. There are: ${names.join(', ') || 'none'}.`}
+            hint={`Separated by commas. Available: ${names.join(', ') || 'none'}.`}
             value={typed.allow}
             onChange={(allow) => change({ allow })}
           />

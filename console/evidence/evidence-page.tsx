@@ -18,7 +18,7 @@ export default function EvidencePage() {
   return (
     <Page
       title="Evidence"
-      description="Every run that ends leaves a signed bundle: what was decided, approved and written. Anyone can verify it without us."
+      description="Every run that ends leaves a signed bundle: what was decided, approved and written. Anyone can verify it offline."
     >
       <Section title="Verify a file">
         <DropFiles />

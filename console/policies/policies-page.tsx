@@ -16,7 +16,7 @@ export default function PoliciesPage() {
   return (
     <Page
       title="Policies"
-      description="They decide about every write: allow, ask people, or deny. What no policy permits is denied."
+      description="Policies decide on every call: allow, require an approval, or deny. A call that no policy permits is denied."
     >
       {error && <Problem error={error} retry={refetch} />}
       <PendingChanges />

@@ -42,7 +42,7 @@ export function TestPolicies({ files }: { files: Files }) {
           label="Cases (YAML)"
           mono
           rows={8}
-          hint="The policies above decide about each request. Nothing is written and nothing changes."
+          hint="The policies above decide on each request. Nothing is written or changed."
           value={cases}
           onChange={setCases}
         />

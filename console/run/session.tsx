@@ -36,7 +36,7 @@ export function SessionView({ run, step, session }: { run: RunDetail; step: Step
         <dd>
           <PointInTime at={startedAt} />
         </dd>
-        <dt>Last sign of life</dt>
+        <dt>Last activity</dt>
         <dd>
           <PointInTime at={seenAt} />
         </dd>

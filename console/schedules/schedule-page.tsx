@@ -63,7 +63,7 @@ function ScheduleState({ schedule }: { schedule: Schedule }) {
   return (
     <>
       {lastError && (
-        <Alert type="error" header={`A time started no run: ${lastError.code}`}>
+        <Alert type="error" header={`A scheduled time started no run: ${lastError.code}`}>
           <UntrustedText text={lastError.message} max={1_000} lines="many" /> (<PointInTime at={lastError.slot} />)
         </Alert>
       )}

@@ -7,7 +7,7 @@ export default function AddPersonPage() {
   return (
     <SettingsArea
       title="Add a person"
-      description="They can sign in as soon as one of their identities is that of a sign-in issuer."
+      description="A person can sign in if one of their identities comes from a sign-in issuer."
     >
       <PersonForm onSaved={(id) => go(`/settings/people/${encodeURIComponent(id)}`)} />
     </SettingsArea>

@@ -27,7 +27,7 @@ export function AwayForm({ person: { id, name, away } }: { person: Person }) {
         </span>
         <Action
           label="End the absence"
-          effect={<p>They decide themselves again, and their delegate no longer does.</p>}
+          effect={<p>The person decides again; the delegate no longer does.</p>}
           right={right}
           command={() => curl(id, 'null')}
           run={async () => {

@@ -52,7 +52,7 @@ export function KeyForm({ onCreated }: { onCreated(key: CreatedKey): void }) {
         />
         <SelectField
           label="Role"
-          hint="It never has more rights than you have."
+          hint="The key never has more rights than you."
           value={role}
           options={ROLES.map((value) => ({ value, text: value }))}
           onChange={(chosen) => change({ role: chosen })}
@@ -68,7 +68,7 @@ export function KeyForm({ onCreated }: { onCreated(key: CreatedKey): void }) {
       {noMachines === undefined ? (
         <CheckField
           label="For a program"
-          hint="It belongs to nobody and does not end with your own rights. A program never approves."
+          hint="The key belongs to no person and stays valid when you lose your rights. A program cannot approve."
           checked={machine}
           onChange={(isMachine) => change({ machine: isMachine })}
         />

@@ -12,7 +12,7 @@ export function PendingChanges() {
   const pending = (enabled && data?.pending) || [];
   if (pending.length === 0) return null;
   return (
-    <Section title="Wait for a second owner">
+    <Section title="Changes that wait for a second owner">
       <ul className="plain-list">
         {pending.map((change) => {
           const { changeId, widens, requestedBy, requestedAt, expiresAt, expired } = change;

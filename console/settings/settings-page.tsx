@@ -33,7 +33,7 @@ export default function SettingsPage() {
   const { data, error, refetch } = useApi('GET /api/v1/settings', {});
   const cannotCheck = useWhyNot('setup:check');
   return (
-    <SettingsArea title="Settings" description="Limits, channels and parts of the product of this tenant.">
+    <SettingsArea title="Settings" description="Limits, channels and features of this tenant.">
       {error && <Problem error={error} retry={refetch} />}
       {data && <SettingsForm key={JSON.stringify(data)} settings={data} />}
       {data && <OtherSettings settings={data} />}

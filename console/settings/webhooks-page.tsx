@@ -136,7 +136,7 @@ function SecretForm({ sources }: { sources: readonly string[] }) {
         <TextField
           label="New secret"
           type="password"
-          hint="Set the same one at the sender, afterwards."
+          hint="Then set the same secret at the sender."
           value={secret}
           onChange={setSecret}
         />

@@ -66,7 +66,7 @@ export function RunNow({ of, inputs, given }: RunNowProps) {
         <TextField
           label="Title"
           optional
-          hint="Shown wherever the run is."
+          hint="Shown in lists and on the page of the run."
           value={typed.title}
           onChange={(each) => setTyped({ ...typed, title: each })}
           maxLength={300}

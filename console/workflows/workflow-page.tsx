@@ -36,7 +36,7 @@ export default function WorkflowPage({ name }: { name: string }) {
 function UsedBy({ name, newest }: { name: string; newest: number }) {
   const { data } = useApi('GET /api/v1/automations', { query: { limit: 100 } });
   const using = (data?.automations ?? []).filter(({ workflow }) => workflow.name === name);
-  if (using.length === 0) return <>None. Nothing starts it but people and the API.</>;
+  if (using.length === 0) return <>None. Only people and the API start it.</>;
   return (
     <ul className="plain-list">
       {using.map(({ name: automation, workflow, enabled }) => (

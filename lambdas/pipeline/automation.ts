@@ -54,7 +54,7 @@ export const Automation = z.strictObject({
   name: z
     .string()
     .regex(/^[a-z][a-z0-9-]{0,62}$/)
-    .describe('The name of the automation. Policies can permit by it.'),
+    .describe('The name of the automation. Policies can refer to it.'),
   description: z.string().max(500).optional().describe('What the automation is for.'),
   enabled: z.boolean().default(true).describe('`false`: it starts no runs.'),
   workspace: z

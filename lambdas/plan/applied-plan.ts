@@ -21,7 +21,7 @@ export function appliedPlan({ planHash, outcome, steps }: Plan): AppliedPlan {
       const why = unread ?? 'its target is known only when the run reaches it';
       throw new CountersignError(
         'PLAN_DRIFTED',
-        `this plan cannot be applied: step ${id}: ${why}; a change could not be noticed`,
+        `this plan cannot be applied: step ${id}: ${why}, so a change of the target could not be detected`,
       );
     }
     writes.push({ step: id, tool, target, fields: hashed(fields, provisional), ...(before && { before }) });

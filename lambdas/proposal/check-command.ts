@@ -36,7 +36,7 @@ function checkRequested(requested: string | undefined, { parsed }: ProposedCall)
   if (requested === undefined || profile === undefined || profile === requested) return;
   throw new CountersignError(
     'COMMAND_NOT_ALLOWED',
-    `the run was requested for the profile ${requested}, and this command has ${profile}`,
+    `the run was requested for the profile ${requested}, but this command has the profile ${profile}`,
   );
 }
 
@@ -56,6 +56,6 @@ export async function checkProfile(
   const what = forbidden ? forbidden.message : `its rollback may not run: ${rollbackForbidden?.message}`;
   throw new CountersignError(
     'COMMAND_NOT_ALLOWED',
-    `${what}; change the command, or let an owner change the lists ("countersign profiles")`,
+    `${what}; change the command, or let an owner change the lists ("countersign agents set-profile")`,
   );
 }

@@ -13,7 +13,7 @@ export function checkedCall(
   const operation = tools.includes(tool) ? findOperation(tool) : undefined;
   if (!operation) {
     const known = didYouMean(tool, tools) || '; countersign tools lists all';
-    throw new CountersignError('INPUT_INVALID', `there is no tool of this name that can be proposed${known}`);
+    throw new CountersignError('INPUT_INVALID', `no tool with this name can be proposed${known}`);
   }
   operation.parse(input);
   const { markdownField } = operation;
@@ -21,7 +21,7 @@ export function checkedCall(
   if (markdownField !== undefined && isMarkdown(input) && !isFixed(markdownField)) {
     throw new CountersignError(
       'INPUT_INVALID',
-      `${tool}: markdown can be true only for text of a workflow; leave it out`,
+      `${tool}: only the text of a workflow may set markdown to true; leave it out`,
     );
   }
   return operation;

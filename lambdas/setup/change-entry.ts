@@ -49,7 +49,10 @@ export async function changeEntry(ports: CredentialPorts, changed: ChangedEntry)
     );
     if (await documents.publish(tenant, purpose, version, replaced)) return true;
   }
-  throw new CountersignError('CONFLICT', `others change the credentials of ${tenant} at the same time; try again`);
+  throw new CountersignError(
+    'CONFLICT',
+    `other requests change the credentials of ${tenant} at the same time; try again`,
+  );
 }
 
 function withEntry({ [PLACEHOLDER]: _meansNothing, ...entries }: Entries, name: string, value: unknown): Entries {

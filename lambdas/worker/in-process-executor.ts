@@ -148,7 +148,7 @@ async function whyHeld({ definitions, log }: Worker, tenant: string): Promise<st
 }
 
 const drifted = ({ receipt }: ClaimedStep) =>
-  new CountersignError('DRIFTED', `${receipt.target} was changed by someone else; it is left as it is`);
+  new CountersignError('DRIFTED', `someone else changed ${receipt.target}; nothing was written`);
 
 /** The failure happened before a request that changes the target was sent. */
 function neverSent(outcome: Attempted): Attempted {

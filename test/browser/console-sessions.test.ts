@@ -95,7 +95,7 @@ describe('the page of a run', () => {
     const session = page.getByRole('region', { name: 'Session' });
     await session.getByText('at work').waitFor();
     await session.getByText('triage-agent', { exact: true }).waitFor();
-    await session.getByText('Last sign of life').waitFor();
+    await session.getByText('Last activity').waitFor();
     await session.getByText('Must complete before').waitFor();
     await session.getByText('2 of at most 2').waitFor();
     const actions = session.getByRole('list', { name: 'Actions of the session' }).getByRole('listitem');

@@ -137,7 +137,7 @@ describe('6.9 a message to the app', () => {
     expect(inThread()).toEqual([]);
     const asked = event({ ts: '1700000002.000100', thread_ts: FIRST });
     for (let times = 0; times < 2; times += 1) await receive(asked);
-    expect(inThread()).toEqual(['The run of this thread is still at work and does not wait for a message.']);
+    expect(inThread()).toEqual(['The run of this thread is still running and does not wait for a message.']);
   });
 
   it('wakes one step, although Slack repeats it when the run waits in the next step, and when it has ended', async () => {

@@ -353,7 +353,7 @@ describe('6.11 assigning', () => {
     expect(await assignRun(shop.worker, message, 'ana', 'ana')).toMatchObject({ assignee: 'ana' });
     await expect(assignRun(shop.worker, message, 'ben', 'ben')).rejects.toMatchObject({
       code: 'CONFLICT',
-      message: expect.stringContaining('ana takes care of this run'),
+      message: expect.stringContaining('this run is assigned to ana'),
     });
     const { run } = await shop.finish(message);
     expect(run.assignee).toBe('ana');

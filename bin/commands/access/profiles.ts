@@ -9,7 +9,7 @@ export const profiles: readonly Command[] = [
   {
     name: 'profiles list',
     args: [],
-    description: 'list the stages that you signed in at',
+    description: 'list the stages where you signed in',
     options: {},
     offline: true,
     async run(call) {

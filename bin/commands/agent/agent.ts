@@ -27,7 +27,7 @@ const enrol: Command = {
     'pins the keys that sign assignments. Compare their fingerprints with those of the stack output, or pass --fingerprint.\n' +
     'The token may be in COUNTERSIGN_ENROLMENT_TOKEN, so that it is not in the list of processes.',
   options: {
-    token: { value: 'TOKEN', description: 'the enrolment token, which is valid once' },
+    token: { value: 'TOKEN', description: 'the enrolment token, which can be used once' },
     fingerprint: { value: 'SHA256', repeatable: true, description: 'refuse signing keys with other fingerprints' },
     ...dir,
   },
@@ -81,7 +81,7 @@ const run: Command = {
 const doctor: Command = {
   name: 'agent doctor',
   args: [],
-  description: 'examine the agent of this host: which profiles are available, and how to fix the others',
+  description: 'check the agent of this host: which profiles are available, and how to fix the others',
   details: 'Exit code 1 if there is an error.',
   options: dir,
   offline: true,
@@ -111,7 +111,7 @@ function printExamined(
 const drain: Command = {
   name: 'agent drain',
   args: [],
-  description: 'let the agent of this host finish what runs, and stop it',
+  description: 'let the agent of this host finish its commands, then stop it',
   details: 'Returns when its process has ended. The same as SIGTERM to the process, or systemctl stop.',
   options: dir,
   offline: true,

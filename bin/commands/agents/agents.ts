@@ -50,7 +50,7 @@ export const agents: readonly Command[] = [
   {
     name: 'agents show',
     args: ['NAME'],
-    description: 'show an agent: capabilities, profiles, what it runs',
+    description: 'show an agent: capabilities, profiles, commands',
     options: {},
     async run(call) {
       const agent = await call.api().call('GET /api/v1/agents/{id}', { params: { id: call.arg(0) } });
@@ -62,8 +62,8 @@ export const agents: readonly Command[] = [
   {
     name: 'agents drain',
     args: ['NAME'],
-    description: 'let an agent finish what it runs, and give it nothing new',
-    options: { reason: { value: 'TEXT', description: 'why; in the history' } },
+    description: 'let an agent finish its commands, and assign it no new ones',
+    options: { reason: { value: 'TEXT', description: 'reason, stored in the history' } },
     async run(call) {
       const body = { reason: call.option('reason') };
       const agent = await call.api().call('POST /api/v1/agents/{id}/drain', { params: { id: call.arg(0) }, body });
@@ -90,7 +90,7 @@ export const agents: readonly Command[] = [
     name: 'agents remove',
     args: ['NAME'],
     description: 'remove an agent at once: its key is refused from now on',
-    details: 'What it runs is lost within 30 seconds. To let it finish first: agents drain.',
+    details: 'Its commands end as lost within 30 seconds. To let them finish first: agents drain.',
     options: {},
     async run(call) {
       const removed = await call.api().call('DELETE /api/v1/agents/{id}', { params: { id: call.arg(0) } });

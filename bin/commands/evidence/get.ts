@@ -19,8 +19,10 @@ export const evidenceGet: Command = {
   ].join('\n'),
   options: {
     out: { value: 'FILE', description: 'file name of the document (default: <run id>.json)' },
-    values: { description: 'also the values behind the digests (.values.json), for evidence open' },
-    texts: { description: 'also its policy sets and workflow (folder .texts), for evidence verify --with-texts' },
+    values: { description: 'also download the values behind the digests (.values.json), for evidence open' },
+    texts: {
+      description: 'also download its policy sets and workflow (folder .texts), for evidence verify --with-texts',
+    },
   },
   async run(call) {
     const api = call.api();

@@ -16,7 +16,7 @@ export const executionsDecide: readonly Command[] = [
   {
     name: 'executions approve',
     args: ['ID'],
-    description: 'approve the write that a step waits with',
+    description: 'approve the pending write of a step',
     details: DETAILS,
     options: { step: STEP, notes: { value: 'TEXT', description: 'in the history' }, yes: YES },
     run: (call) => decide(call, true),
@@ -24,7 +24,7 @@ export const executionsDecide: readonly Command[] = [
   {
     name: 'executions reject',
     args: ['ID'],
-    description: 'reject the write that a step waits with',
+    description: 'reject the pending write of a step',
     details: DETAILS,
     options: { step: STEP, notes: { value: 'TEXT', required: true, description: 'why you reject it' }, yes: YES },
     run: (call) => decide(call, false),

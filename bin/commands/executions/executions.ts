@@ -68,7 +68,7 @@ export const executions: readonly Command[] = [
     details: SAME_AS_RUNS,
     options: {
       step: { value: 'NUMBER', description: 'undo this write and all later ones, of an execution that has ended' },
-      reason: { value: 'TEXT', description: 'why; in the history' },
+      reason: { value: 'TEXT', description: 'reason, stored in the history' },
     },
     run: rollBack,
   },

@@ -108,7 +108,8 @@ function printPreview({ terminal }: Call, { sample, total, leftOut, complete, by
   if (total > sample.length) terminal.print(`… and ${total - sample.length} more`);
   if (total > 0) terminal.print(`\n${action} ${runsText(total)}: ${countsText({ byStatus })}`);
   if (leftOut > 0) terminal.print(`${leftOut}${total > 0 ? ' more' : ''} match, but their status does not allow it`);
-  if (!complete) terminal.print('more runs match than one job takes; repeat the command for the rest, or narrow it');
+  if (!complete)
+    terminal.print('more runs match than one job accepts; repeat the command for the others, or narrow the filter');
 }
 
 async function isConfirmed(call: Call, { action, total, jobId }: Preview): Promise<boolean> {

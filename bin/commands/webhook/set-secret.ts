@@ -22,7 +22,7 @@ export const webhookSetSecret: readonly Command[] = [
     options: {
       env: { value: 'NAME', description: 'environment variable with the secret' },
       file: { value: 'FILE', description: 'file with the secret' },
-      'drop-previous': { description: 'the secret before it stops working, because others know it' },
+      'drop-previous': { description: 'reject the previous secret at once, because others know it' },
       stage: { value: 'STAGE', description: 'set it with AWS credentials instead of an API key' },
       tenant: { value: 'TENANT', description: 'with --stage: the tenant' },
       region: { value: 'REGION', description: 'with --stage: the AWS region (default: AWS_REGION)' },
@@ -44,7 +44,7 @@ export const webhookSetSecret: readonly Command[] = [
   {
     name: 'webhook end-rotation',
     args: ['SOURCE'],
-    description: 'stop accepting the secret before the newest one',
+    description: 'stop accepting the previous secret',
     options: {},
     async run(call) {
       const params = { source: pathOf(call.arg(0)) };

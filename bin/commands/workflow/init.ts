@@ -11,7 +11,7 @@ type Source = (typeof SOURCES)[number];
 export const workflowInit: Command = {
   name: 'workflow init',
   args: ['[NAME]'],
-  description: 'make a workflow with its automation and a test case',
+  description: 'create a workflow with its automation and a test case',
   details: [
     'Writes NAME.yaml, NAME.automation.yaml and NAME.test.yaml. On a terminal it asks for what is missing.',
     'Then: workflow test NAME.test.yaml, workflow publish NAME.yaml, automations put NAME.automation.yaml.',

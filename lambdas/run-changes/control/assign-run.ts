@@ -12,7 +12,7 @@ export async function assignRun(changer: RunChanger, target: Target, assignee: s
     if (before.assignee !== undefined) {
       throw new CountersignError(
         'CONFLICT',
-        `${before.assignee} takes care of this run; release it first (countersign runs release ${before.runId})`,
+        `this run is assigned to ${before.assignee}; release it first (countersign runs release ${before.runId})`,
       );
     }
     draft.note({ assignee }).record({ type: 'run.assigned', assignee, actor });

@@ -51,7 +51,7 @@ export async function rollBackEndedRun(
     if (ended.rolledBackBy !== undefined) {
       throw new CountersignError(
         'CONFLICT',
-        `${ended.rolledBackBy} rolls this run back; there is one rollback for each run`,
+        `${ended.rolledBackBy} already rolls this run back; a run has at most one rollback run`,
       );
     }
     const bundleHash = await assertSealed(changer.runs, ended);

@@ -11,7 +11,7 @@ const LOSS_TEXT: Record<SessionLoss, string> = {
   missing: 'its provider does not know it',
   ended: 'it ended without a completion',
   dead: 'it failed at its provider',
-  silent: 'it gave no sign of life',
+  silent: 'it was silent',
 };
 
 export const SESSION_EVENTS = {
@@ -26,7 +26,7 @@ export const SESSION_EVENTS = {
     proves: { step: 'the claim has started a session' },
   }),
   'session.seen': eventKind({
-    summary: 'The session gave a sign of life. Recorded at most every few minutes.',
+    summary: 'The session was active. Recorded at most every few minutes.',
     fields: z.strictObject({ ...ofStep, by: z.enum(['heartbeat', 'provider']) }),
     text: ({ step }) => `${step}: the session is at work`,
   }),

@@ -94,7 +94,10 @@ export function othersMayStart(refused: readonly CapWrite[], tenantShards: numbe
 /** The number of writes including this one. Throws if it exceeds the cap. */
 export function withOneMoreWrite(writes: number, { maxWritesPerRun }: Caps): number {
   if (maxWritesPerRun === undefined || writes < maxWritesPerRun) return writes + 1;
-  throw new CountersignError('CAP_EXCEEDED', `a run may make ${maxWritesPerRun} writes, and this would be one more`);
+  throw new CountersignError(
+    'CAP_EXCEEDED',
+    `this write would exceed the ${maxWritesPerRun} writes that a run may make (maxWritesPerRun)`,
+  );
 }
 
 /** Takes a slot of the tenant or, with `workflow`, of that workflow. */

@@ -72,7 +72,7 @@ export function overdueDigest(listing: Listing): Message {
     richText([
       [
         ...(someNew ? [bold(`${added.length} new. `)] : []),
-        ownText('The longest overdue is first. Nothing is written before people decide.'),
+        ownText('The longest overdue approval is first. Nothing is written before people decide.'),
       ],
     ]),
   ];

@@ -96,10 +96,10 @@ async function signal(
 ): Promise<Received | 'lost'> {
   const { tenant, runId, seq } = loaded.run;
   if (!waits(loaded)) {
-    return reply(threads, message, 'The run of this thread is still at work and does not wait for a message.', runId);
+    return reply(threads, message, 'The run of this thread is still running and does not wait for a message.', runId);
   }
   if (!may(person.role, 'runs:control')) {
-    return reply(threads, message, 'Only operators, admins and owners may answer a run.', runId);
+    return reply(threads, message, 'Only operators, admins and owners may send messages to a run.', runId);
   }
   const payload = { text: message.text, person: person.id, ts: message.ts };
   const command = { kind: 'signal' as const, event: THREAD_SIGNAL, payload, id: messageKey(message) };
@@ -111,7 +111,8 @@ async function signal(
     if (error instanceof RunChanged) return 'lost';
     if (!(error instanceof CountersignError)) throw error;
     if (error.code === 'RUN_TERMINAL_STATE') return 'lost';
-    if (error.code === 'CAP_EXCEEDED') return reply(threads, message, `The run was not woken: ${error.message}`, runId);
+    if (error.code === 'CAP_EXCEEDED')
+      return reply(threads, message, `The run did not continue: ${error.message}`, runId);
     throw error;
   }
 }
@@ -127,7 +128,7 @@ async function start(
     return reply(
       threads,
       message,
-      'No automation answers here. An admin can name one: countersign settings set slackAutomation=NAME',
+      'No automation is set for Slack. An admin can set one: countersign settings set slackAutomation=NAME',
     );
   }
   if (!may(person.role, 'runs:start')) {

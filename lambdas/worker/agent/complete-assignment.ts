@@ -50,7 +50,7 @@ function assertBelongsTogether(
   if (profile !== sandbox_profile) {
     throw new CountersignError(
       'INPUT_INVALID',
-      `${assignmentId} was assigned with the profile ${profile}, and its result says ${sandbox_profile}`,
+      `${assignmentId} was assigned with the profile ${profile}, but its result names ${sandbox_profile}`,
     );
   }
   const wrong = credentials_used.find(({ id }) => !credentials.includes(id));

@@ -17,7 +17,7 @@ const LOST: Record<SessionLoss, string> = {
   missing: 'its provider does not know the session',
   ended: 'the session ended without a completion',
   dead: 'the session failed at its provider',
-  silent: 'the session gave no sign of life for 30 minutes',
+  silent: 'the session was silent for 30 minutes',
 };
 
 /**

@@ -362,7 +362,7 @@ describe('approvals', () => {
   test('people take, release and resolve a run that has ended', async () => {
     expect((await cli('runs', 'assign', failed)).stdout).toContain('olivia takes care of it');
     const taken = await cli('runs', 'assign', failed, '--key', 'local-member-key');
-    expect(taken).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('olivia takes care of this run') });
+    expect(taken).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('this run is assigned to olivia') });
     expect((await cli('runs', 'release', failed)).stdout).toBe(
       `${failed} is failed_terminal; nobody takes care of it\n`,
     );

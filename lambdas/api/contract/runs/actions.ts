@@ -149,7 +149,7 @@ export const sessionRoutes = {
     method: 'POST',
     path: '/api/v1/runs/{id}/heartbeat',
     right: 'signed',
-    summary: 'Records a sign of life of a session. Also receives push notifications of A2A',
+    summary: 'Records that a session is active. Also receives push notifications of A2A',
     description: TOKEN,
     params: z.object({ id: z.string() }),
     // Empty, or a notification in the form that A2A defines.

@@ -182,7 +182,7 @@ export const executionApprovalRoutes = {
     path: '/api/v1/executions/{id}/approve',
     right: 'approvals:respond',
     peopleOnly: true,
-    summary: 'Approves or rejects the write that a step waits with',
+    summary: 'Approves or rejects the pending write of a step',
     description:
       'The decision is for exactly the write that `action_hash` identifies. Without it, or if the write has changed since, the ' +
       'response is 409 `APPROVAL_STALE` with the current write in `current`. Who may decide is checked as for every approval.',

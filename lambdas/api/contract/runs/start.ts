@@ -15,7 +15,7 @@ export const given = {
     .min(1)
     .max(TITLE_MAX_CHARACTERS)
     .optional()
-    .meta({ description: 'Shown wherever the run is' }),
+    .meta({ description: 'Shown in lists and on the page of the run' }),
   subject: z
     .string()
     .trim()
