@@ -5,7 +5,7 @@ import { type BuildOptions, buildSync, type Metafile, version } from 'esbuild';
 
 interface BuildRecord {
   settings: string;
-  /** Every file that was read or made. */
+  /** Every file that esbuild read or wrote. */
   files: string[];
   contents: string;
   outputs: Metafile['outputs'];
@@ -34,7 +34,7 @@ export function buildIfChanged(
   return metafile.outputs;
 }
 
-/** What the last build wrote down. Undefined before the first one. */
+/** The record of the last build. Undefined before the first build. */
 export function readRecord<Record>(file: string): Record | undefined {
   try {
     return JSON.parse(readFileSync(file, 'utf8'));

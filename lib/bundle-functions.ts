@@ -47,7 +47,7 @@ const PROGRAMS: Record<string, { entry: string; file: string }> = {
   },
 };
 
-/** What bundles contain in place of modules that cost much of a cold start. The files say why. */
+/** Modules that slow down a cold start, and the smaller files that replace them in bundles. Each file says why. */
 export const FUNCTION_ALIASES: Record<string, string> = {
   'node:http': './lambdas/entry/bundle-replacements/node-http.ts',
   '@aws-sdk/credential-provider-node': './lambdas/entry/bundle-replacements/environment-credentials.ts',

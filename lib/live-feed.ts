@@ -24,7 +24,7 @@ const FAN_OUT_TIMEOUT = seconds(30);
 const ROWS_PER_BATCH = 100;
 /** Rows of one partition stay in order, so four batches of different runs can be sent at once. */
 const BATCHES_AT_ONCE = 4;
-/** Events that are older help nobody: clients have read them over the API. */
+/** Older events are dropped: clients have already read them over the API. */
 const ROW_AGE_MAX = Duration.minutes(5);
 const ATTEMPTS_AFTER_FIRST = 3;
 const LOST_RETENTION = Duration.days(14);
@@ -173,7 +173,7 @@ export class LiveFeed extends Construct {
     });
   }
 
-  /** Receives the numbers of batches that could not be sent. Nobody needs to send them again: clients read them. */
+  /** Receives the numbers of batches that could not be sent. They are not sent again: clients read the events over the API. */
   #lost(stepQueue: WorkQueue): Queue {
     const lost = new Queue(this, 'Lost', { retentionPeriod: LOST_RETENTION });
     stepQueue.enforceTlsOf(lost);

@@ -48,7 +48,7 @@ export interface NodeFunctionProps<Schema extends z.ZodObject> {
 /** The only construct for functions: each has its own role without default permissions, and its own log group. */
 export class NodeFunction<Schema extends z.ZodObject = z.ZodObject> extends LambdaFunction {
   /**
-   * For who invokes it. The ARN of a function with a name contains no reference to the function: the definition of the
+   * For callers of the function. The ARN of a function with a name contains no reference to the function: the definition of the
    * HTTP API contains it, and a function that knows the URL of that API would otherwise depend on itself.
    */
   readonly invokedArn: string;
@@ -130,7 +130,7 @@ function placeInVpc(to: NodeFunction, role: Role): void {
     reason:
       'Lambda requires these permissions before the network interfaces exist. The code of the function cannot use them.',
   });
-  // Calls of the code of a function have this key. Those of Lambda itself have not.
+  // Calls that the code of a function makes have this key; calls of Lambda itself do not.
   const conditions = { Null: { 'lambda:SourceFunctionArn': 'false' } };
   const fromCode = { effect: Effect.DENY, actions: ['ec2:*'], resources: ['*'], conditions };
   to.addToRolePolicy(new PolicyStatement(fromCode));

@@ -108,7 +108,7 @@ export class CountersignStack extends Stack {
       generatedEntry: 'unused',
     });
     const targets = { connectionSecrets, messagingSecrets };
-    // Every run ends with an evidence bundle, which auditors can verify without us. The id of the bucket stays. The key
+    // Every run ends with an evidence bundle, which auditors can verify offline. The id of the bucket stays. The key
     // of evidence also signs the commands that the worker assigns to agents.
     const evidence = new EvidenceBucket(this, 'EvidenceVault', { ...shared, sealQueue });
     const workerQueues = { stepQueue, sealQueue };
@@ -157,7 +157,7 @@ export class CountersignStack extends Stack {
       ...{ ...shared, httpApi, cursors, evidence, worker, sessionTokens, liveFeed },
     });
 
-    // People work in the console, which is in front of the same HTTP API.
+    // People work in the console, which uses the same HTTP API.
     const { accessLogs } = evidence;
     if (config.console) {
       const site = new ConsoleSite(this, 'Console', { bundles, config, httpApi, accessLogs, liveFeed });

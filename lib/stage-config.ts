@@ -141,11 +141,11 @@ const StageSettings = z.strictObject({
     .optional(),
   /** A domain name of your own for the console, the API, webhooks and the live feed. */
   domain: DomainConfig.optional(),
-  /** AWS WAF in front of everything, and nothing beside it. */
+  /** AWS WAF in front of CloudFront. Functions refuse requests that did not pass it. */
   firewall: FirewallConfig.optional(),
   /** Runs the functions in your VPC, e.g. to reach systems that have no public address. */
   vpc: VpcConfig.optional(),
-  /** The least level of log lines. `DEBUG`: also output of commands, and two lines of Lambda for each invocation. Metrics are always logged. */
+  /** The minimum level of log lines. `DEBUG`: also output of commands, and two lines of Lambda for each invocation. Metrics are always logged. */
   logLevel: z.enum(['DEBUG', 'INFO', 'WARN', 'ERROR']).default('INFO'),
   /** Maximum number of concurrent workers. */
   workerConcurrency: z.int().min(2).max(1000).default(50),

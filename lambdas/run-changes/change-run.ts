@@ -29,7 +29,7 @@ export function changeRun(changer: RunChanger, target: Target, changing: Changin
 
 /**
  * Records what people add to a run, also after it has ended. Then each commit is sealed as an addendum to its evidence.
- * Works without the workflow and the trigger: a run that failed because one of them is missing is taken care of, too.
+ * Works without the workflow and the trigger: people can also assign and resolve a run that failed because one of them is missing.
  */
 export function annotateRun(changer: RunChanger, target: Target, changing: Changing): Promise<RunState> {
   return commitChange(changer, target, loadAsFarAsStored, async (state, draft, parked) => {

@@ -29,7 +29,7 @@ function textOfPlain(value: unknown): string | undefined {
 }
 
 const NOT_PLAIN = Symbol('needs more than an order of keys');
-/** What contains itself is deeper, too. */
+/** A value that contains itself is deeper, too. */
 const DEPTH_MAX = 200;
 const [DIGITS_FIRST, DIGITS_LAST] = ['0'.charCodeAt(0), '9'.charCodeAt(0)];
 

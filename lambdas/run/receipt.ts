@@ -83,7 +83,7 @@ export interface WriteResult {
   /** Status, ids and times of the response. Metadata only. */
   response: Record<string, string | number | boolean>;
   command?: CommandRecord;
-  /** What the target did not do, and what to do about it. `reversal` undoes the rest. */
+  /** What the target did not do, and what to do about it. `reversal` undoes the part that it did. */
   incomplete?: string;
   /** True if the response was lost and a probe found the write at the target. */
   recovered?: true;

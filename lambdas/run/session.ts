@@ -28,7 +28,7 @@ export interface SessionFacts {
   /** What the session reports its end with. */
   completionId: string;
   startedAt: string;
-  /** Its last sign of life: a heartbeat, an action, a message of the provider. */
+  /** Its last activity: a heartbeat, an action, a message of the provider. */
   seenAt: string;
   actionsAllowed: AllowedAction[];
   actionsMax: number;
@@ -49,9 +49,9 @@ export interface SessionCompletion {
 export const SESSION_OUTCOMES = ['succeeded', 'failed', 'needs_human'] as const;
 export type SessionOutcome = (typeof SESSION_OUTCOMES)[number];
 
-/** Without a sign of life for this time, the session counts as lost. */
+/** A session without activity for this time counts as lost. */
 export const SESSION_SILENT_MS = 30 * 60_000;
-/** A sign of life is stored if the last stored one is older: each is a commit. */
+/** Activity is stored if the last stored one is older: each is a commit. */
 export const SEEN_STORED_EVERY_MS = 5 * 60_000;
 /** By default, and at most: the steps of a run keep the ids of all actions. */
 export const ACTIONS_DEFAULT = 20;

@@ -50,7 +50,7 @@ export async function claimStep(
     if (!(error instanceof AskedToWait)) throw error;
     const { step, input, earlier } = toClaim;
     const { flag } = error;
-    // It still waits: nothing has changed, so nothing is committed. The sweeper sends the run again.
+    // The step still waits and nothing has changed, so nothing is committed. The sweeper sends the run again.
     if (flag !== undefined && flagOf(draft.steps.get(step.index)) === flag) return undefined;
     // An open attempt stays unknown: if the run is stopped meanwhile, its compensation log must say so.
     const code = isOpenWrite(earlier) ? 'OUTCOME_UNKNOWN' : error.code;

@@ -29,7 +29,7 @@ export type StepOutcome =
       cost?: Cost;
       /** No request that changes the target was sent. */
       neverSent?: true;
-      /** It was not sent because this flag is off, or could not be read. That was no attempt: the step waits. */
+      /** The write was not sent because this flag is off or could not be read. This does not count as an attempt: the step waits. */
       heldBy?: FlagName;
     } & EndedCommand)
   | ({
@@ -52,7 +52,7 @@ export type StepOutcome =
 
 export type Dispatched =
   | StepOutcome
-  /** Somebody else performs the step and reports its outcome later (6-report-outcome.ts). */
+  /** Another process performs the step and reports its outcome later (6-report-outcome.ts). */
   | { kind: 'dispatched' }
   /** The lease ended before the write was sent: another worker continues. */
   | { kind: 'lease_lost'; error: RecordedError };
@@ -65,7 +65,7 @@ export interface Executor {
   dispatch(worker: Worker, run: { tenant: string; runId: string }, claimed: ClaimedStep): Promise<Dispatched>;
   /** Completes the input before it is proposed, so that policy and people decide on all of it. */
   prepare?(worker: Worker, draft: RunDraft, input: unknown): Promise<unknown>;
-  /** The call only began work elsewhere: the step waits for its end. By default the step ends with its call. */
+  /** The call only started work in another system: the step waits for its end. By default the step ends with its call. */
   awaitEnd?(
     stage: Pick<Worker, 'ownUrl'>,
     state: RunState,
@@ -73,7 +73,7 @@ export interface Executor {
     claimed: ClaimedStep,
     result: WriteResult,
   ): void;
-  /** Looks after such a step when its run is processed, and ends it if the work will not end any more. */
+  /** Checks such a step when its run is processed, and ends it if the work will never complete. */
   lookAfter?(worker: Worker, draft: RunDraft, step: WaitingExternalStep): Promise<void>;
 }
 

@@ -93,10 +93,10 @@ async function settle(worker: Worker, state: RunState, claimed: ClaimedStep, res
   return undefined;
 }
 
-/** An ended run is still due: it was not sealed soon, or it was not stored that it is sealed. The sealer finds out. */
+/** An ended run is still due: it is not sealed, or the record of its seal was lost. The sealer checks which. */
 async function requestSeal(worker: Worker, run: TerminalRun): Promise<void> {
   if (run.sealDueAt === undefined || run.sealDueAt > isoNow(worker.clock)) return;
-  // From now on the sweeper sends the entry, and counts.
+  // From now on the sweeper sends the outbox entry and counts its attempts.
   const entry = { ...sealEntry(run), attempts: 1, dueAt: later(isoNow(worker.clock), resendDelayMs(1)) };
   if (await worker.runs.clearSealDue(run, entry)) await worker.outbox.dispatch(entry);
 }

@@ -23,7 +23,7 @@ interface Asked {
 }
 
 /**
- * Which configuration the sessions of a run use. The event says it, and why if no model picked it. Without
+ * Chooses the configuration for the sessions of a run. The event names it, and says why if no model picked it. Without
  * `configuration` the run cannot continue. Configurations are only read here, never created.
  */
 export async function resolveConfiguration(resolver: Resolver, asked: Asked): Promise<TargetResolved> {
@@ -91,7 +91,7 @@ async function pick(resolver: Resolver, asked: Asked, { allow }: AgentDecide): P
   }
 }
 
-/** The event is material and gives no instructions. Any answer only selects from the list. */
+/** The event is data, not instructions. The answer of the model can only select from the list. */
 function questionFor({ about }: Asked, eligible: readonly StoredConfiguration[], model: string) {
   const { run, trigger, enrichment } = about;
   const { title, severity, actor } = enrichment;

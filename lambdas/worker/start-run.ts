@@ -43,7 +43,7 @@ export async function startRun(worker: Worker, state: RunState, draft: RunDraft)
   return startReadySteps(worker, state, draft);
 }
 
-/** The choice is recorded before anything follows from it, also if it fails. */
+/** Records the choice before a session can start, also if no configuration could be chosen. */
 async function chooseConfiguration(worker: Worker, { run, trigger }: RunState, draft: RunDraft): Promise<void> {
   const { configuration: strategy, model } = run.terms ?? {};
   const { enrichment } = draft.run;

@@ -10,7 +10,7 @@ type Watcher = Pick<RunChanger, 'queue' | 'clock' | 'log'>;
 const LOOK_AGAIN_AFTER_MS = 1_000;
 
 /**
- * Sends a message for the time when the lease of a step ends, because the sweeper's minute is too slow for an agent that
+ * Sends a message for the time when the lease of a step ends, because a sweep every minute is too slow for an agent that
  * is lost. There is one such message at a time: the worker that receives it too early sends it again.
  */
 export async function watchLease(

@@ -12,7 +12,7 @@ const Predicate = z.strictObject({
   status: z.string(),
   /** The hash of the index of entries. */
   index: z.string(),
-  /** The rules that the run broke, if an owner had it sealed in spite of that. */
+  /** The rules that the run broke, if an owner accepted that. */
   rulesBroken: z.array(z.int()).optional(),
   keyId: z.string(),
 });

@@ -22,7 +22,7 @@ const build = typeof COUNTERSIGN_BUILD === 'undefined' ? 'unbundled' : COUNTERSI
 /** Version and build of the runtime and its connectors: `0.1.0+3f2a…`. */
 export const RUNTIME_VERSION = `${packageFile.version}+${build}`;
 
-/** Reads a run row by row. Stores only the entry of each row, so that texts and payloads leave the memory at once. */
+/** Reads a run row by row. Stores only the entry of each row, so that texts and payloads are freed at once. */
 export class BundleDraft {
   readonly #approvals: EvidenceApproval[] = [];
   readonly #commits: EvidenceCommit[] = [];

@@ -14,7 +14,7 @@ import { EvidenceStep } from './step-entry.ts';
  * is present as digests and shapes.
  */
 export const BUNDLE_FORMAT = 'countersign.evidence/2';
-/** Bundles of the first format lack what decisions and votes have in addition now. */
+/** Bundles of format 1 lack some fields of decisions and votes. */
 export const BUNDLE_FORMATS = ['countersign.evidence/1', BUNDLE_FORMAT] as const;
 
 const Versions = z.strictObject({

@@ -75,8 +75,8 @@ const outputs = {
 type SealMessage = z.infer<typeof SealMessage>;
 
 /**
- * Seals the runs of a batch together, and does the rest one after the other, because each may use most of the memory. A message
- * that was delivered or sent before is handled on its own: what failed or crashed then must not affect other runs again.
+ * Seals the new runs of a batch together. Handles all other messages one after the other, because each may use most of the
+ * memory. A message that was delivered or sent before is one of these: a run that failed then must not affect other runs again.
  */
 async function seal(messages: readonly Delivered<SealMessage>[]): Promise<PromiseSettledResult<void>[]> {
   const results = new Map<SealMessage, PromiseSettledResult<void>>();

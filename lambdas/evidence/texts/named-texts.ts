@@ -2,7 +2,7 @@ import type { EvidenceCommit } from '../bundle/commit-entry.ts';
 
 export const textKey = (tenant: string, hash: string) => `texts/${tenant}/${hash}`;
 
-/** Not so for the decision of a policy set that could not be read. */
+/** False for a decision whose policy set could not be read. */
 export const isTextHash = (hash: unknown): hash is string => typeof hash === 'string' && /^[0-9a-f]{64}$/.test(hash);
 
 export interface NamedTexts {

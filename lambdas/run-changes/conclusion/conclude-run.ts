@@ -105,7 +105,7 @@ function sealDueAt({ before, at }: RunDraft): string {
   return dueAt !== undefined && dueAt > soonest && dueAt < later(at, 2 * PICK_UP_WITHIN_MS) ? dueAt : soonest;
 }
 
-/** Only runs of a thread have somebody to show it to. */
+/** Only runs of a Slack thread show their progress. */
 function showProgress(draft: RunDraft): void {
   const { tenant, runId, seq } = draft.run;
   if (!threadOf(draft.run) || progressOf(draft.events) === undefined) return;

@@ -50,7 +50,7 @@ function stepDueAt(step: Step): string | undefined {
 export function wakeAfter(draft: RunDraft, workLeft: boolean, dueAt: string | undefined): FollowUp {
   const steps = [...draft.steps.values()];
   const running = steps.filter((step) => step.status === 'running');
-  // A worker is at work and will continue. While only agents are at work, nobody would for up to an hour.
+  // A worker performs a step and will continue the run. If only agents perform steps, nothing would for up to an hour.
   const inFlight = running.some(({ tool }) => !isAgentTool(tool));
   const status = draft.run.status as ActiveStatus;
   if (status === 'running' || (status === 'rolling_back' && workLeft)) {

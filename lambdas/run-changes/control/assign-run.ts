@@ -5,7 +5,7 @@ import type { RunChanger } from '../run-changer.ts';
 
 type Target = { tenant: string; runId: string };
 
-/** A person takes care of a run, active or ended. A run has one assignee at a time. */
+/** Assigns a run, active or ended, to a person. A run has one assignee at a time. */
 export async function assignRun(changer: RunChanger, target: Target, assignee: string, actor: string): Promise<Run> {
   const { run } = await annotateRun(changer, target, async ({ run: before }, draft) => {
     if (before.assignee === assignee) return undefined;
@@ -21,7 +21,7 @@ export async function assignRun(changer: RunChanger, target: Target, assignee: s
   return run;
 }
 
-/** Nobody takes care of the run any more. Releasing it again changes nothing. */
+/** Removes the assignee of a run. Releasing it again changes nothing. */
 export async function releaseRun(changer: RunChanger, target: Target, actor: string): Promise<Run> {
   const { run } = await annotateRun(changer, target, async ({ run: { assignee } }, draft) => {
     if (assignee === undefined) return undefined;

@@ -26,8 +26,8 @@ export class ActionRefused extends CountersignError {
 }
 
 /**
- * The call that a session may make: with a tool that its step lists, and with the input that the step fixes for it. What
- * the session says decides nothing else. If it chose a field that selects the target, an approval shows that.
+ * The call that a session may make: with a tool that its step lists, and with the input that the step fixes for it. The
+ * session chooses only the other fields. If one of them selects the target, an approval shows that.
  */
 export function allowedCall(session: SessionFacts, { tool, input }: ProposedCall): AllowedCall {
   const ofTool = session.actionsAllowed.filter((each) => each.tool === tool);

@@ -6,7 +6,7 @@ import { fail } from '../step-endings.ts';
 import { openSession } from './open-session.ts';
 
 /**
- * A person ends one session: its step fails, and `onFailure` of the workflow says what becomes of the run. The commit sends
+ * A person ends one session: its step fails, and `onFailure` of the workflow decides how the run continues. The commit sends
  * the message that cancels the session at its provider, and a completion that comes later is refused.
  */
 export function cancelSession(

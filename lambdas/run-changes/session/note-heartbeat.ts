@@ -12,8 +12,8 @@ import { seen } from './propose-action.ts';
 const COMPLETES_WITHIN_MS = 60_000;
 
 /**
- * A sign of life of a session. One that follows another within minutes costs one read and no commit. With `hasEnded`, its
- * provider says that it works no longer: the worker looks after it soon.
+ * Records that a session is active. A heartbeat within minutes of another costs one read and no commit. With `hasEnded`, its
+ * provider says that it has ended: the worker checks it soon.
  */
 export async function noteHeartbeat(
   changer: RunChanger,

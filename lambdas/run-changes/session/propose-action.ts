@@ -33,8 +33,8 @@ export const actionRunId = ({ tenant, runId, stepIndex }: SessionTarget, key: st
   `run_${sha256Hex(JSON.stringify(['action', tenant, runId, stepIndex, key])).slice(0, 32)}`;
 
 /**
- * A session proposes a call. One transaction adds the action to the session and creates the run that makes it: so there is
- * no action after the end of a session, none beyond its limit, and none twice. From then on it is a run like any other,
+ * A session proposes a call. One transaction adds the action to the session and creates the run that makes it: so a session
+ * has no action after its end, above its limit, or twice. From then on it is a run like any other,
  * with policy, gates, approval, receipt, rollback and evidence.
  */
 export async function proposeAction(
@@ -136,7 +136,7 @@ function recordRefusal(
   });
 }
 
-/** The step after a sign of life of its session. */
+/** The step after activity of its session. */
 export function seen(
   step: OpenSessionStep,
   at: string,

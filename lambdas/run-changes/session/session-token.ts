@@ -15,7 +15,7 @@ export interface SessionToken extends SessionTarget {
 }
 
 /**
- * The credential of one session: it may propose actions, give signs of life and complete, in its own run only. It is signed
+ * The credential of one session: it may propose actions, send heartbeats and complete, in its own run only. It is signed
  * and not stored: a prompt that must be repeated after a crash carries the same token, and nobody who reads the table
  * can use it. What it may do ends with the step, because every request that it signs reads the step anyway.
  */

@@ -145,7 +145,7 @@ const listsOfTrigger = ({ tenant, automation, workflow, subject, createdAt }: Ru
   ...(subject !== undefined && inList(keys.RUN_LISTS.subject(tenant, shortSubject(subject)), createdAt)),
 });
 
-/** A commit never changes, so it keeps its run in the lists that nothing removes a run from. */
+/** A commit never changes, so its row adds the run to the lists from which runs are never removed. */
 export function commitRow(run: Run, commit: Commit, stored: object): Item {
   const lists = listsOfCommit(run, commit);
   return toItem(keys.commitKey(run.tenant, run.runId, commit.seq), stored, { ...PACKED, ...lists });

@@ -7,9 +7,9 @@ import { commitRow, docOf, type Item, keyOf, PACKED, toItem } from './dynamo-ite
 import * as keys from './dynamo-keys.ts';
 
 /**
- * How the rows of a run are its state. DynamoDB bills rows, so a commit is one row with the steps that it changes, and the row
- * of the run is written only if it must (`needsRunRow`). What is newest counts: a step is as the last commit that has it
- * says; number, hash and time of the run are those of its last commit.
+ * How the state of a run is stored in rows. DynamoDB bills rows, so a commit is one row with the steps that it changes, and the row
+ * of the run is written only if necessary (`needsRunRow`). The newest row counts: the state of a step is in the last commit that
+ * contains it; number, hash and time of the run are those of its last commit.
  */
 export interface StoredCommit extends Commit {
   /** The steps as this commit left them, without those that are too large. */
@@ -52,7 +52,7 @@ export function commitItems(
   ];
 }
 
-/** The commit in its row, without what the row has besides: steps have values that readers of commits may not see. */
+/** The commit without the other contents of its row: steps have values that readers of commits may not see. */
 export const commitOf = (item: Item): Commit => commitIn(docOf(item));
 
 const commitIn = ({ seq, prevHash, at, events, hash }: StoredCommit): Commit => ({ seq, prevHash, at, events, hash });
@@ -72,7 +72,7 @@ export function progressOf(run: Run): Progress {
  * never older than a lease.
  */
 export function needsRunRow(before: Run, after: Run): boolean {
-  // Who has read a later commit than the first knows that the run exists.
+  // A writer that has read a later commit than the first knows that the run exists.
   if (before.seq === 1 || isTerminal(before) || isTerminal(after) || !IN_MOTION.includes(after.status)) return true;
   if (before.dueAt === undefined || after.dueAt === undefined) return true;
   if (before.dueAt <= later(after.updatedAt, CLOCK_SKEW_MS)) return true;
