@@ -170,7 +170,7 @@ export function writePrivate(file: string, content: string): void {
 }
 
 /** Makes new names in a folder durable. */
-export function syncFolder(folder: string): void {
+function syncFolder(folder: string): void {
   const descriptor = openSync(folder, 'r');
   try {
     fsyncSync(descriptor);

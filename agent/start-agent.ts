@@ -91,7 +91,7 @@ const servedEnvironments = (identity: Identity, config: AgentConfig) =>
  * `dev-flex` does not protect the folder of the agent: a command could read its key. So an agent that also serves prod or
  * staging does not offer it.
  */
-export function offeredProfiles(probes: readonly Probe[], identity: Identity, config: AgentConfig): ProfileName[] {
+function offeredProfiles(probes: readonly Probe[], identity: Identity, config: AgentConfig): ProfileName[] {
   const environments = servedEnvironments(identity, config);
   const isDevOnly = environments.every((environment) => environment === 'dev');
   return probes

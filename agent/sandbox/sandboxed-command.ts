@@ -52,12 +52,7 @@ const SOCKETS_OF_THE_HOST = [
 
 /** Where `sh` of the limits and `bwrap` are. Commands have absolute paths; the search path of the agent does not matter. */
 const SHELL = '/bin/sh';
-export const BUBBLEWRAP_PATHS = [
-  '/usr/bin/bwrap',
-  '/usr/local/bin/bwrap',
-  '/bin/bwrap',
-  '/run/current-system/sw/bin/bwrap',
-];
+const BUBBLEWRAP_PATHS = ['/usr/bin/bwrap', '/usr/local/bin/bwrap', '/bin/bwrap', '/run/current-system/sw/bin/bwrap'];
 
 export const bubblewrapPath = (): string | undefined => BUBBLEWRAP_PATHS.find((path) => existsSync(path));
 

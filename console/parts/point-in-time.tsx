@@ -29,7 +29,7 @@ export const useNow = (): number => useSyncExternalStore(onTick, () => nowMs);
 
 const localFormat = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
 
-export function timeText(at: string, format: TimeFormat, now: number): string {
+function timeText(at: string, format: TimeFormat, now: number): string {
   if (format === 'utc') return dateAndTime(at);
   return format === 'local' ? localFormat.format(new Date(at)) : ago(at, now);
 }

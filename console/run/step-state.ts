@@ -1,7 +1,7 @@
 import type { StatusIndicatorProps } from '@cloudscape-design/components/status-indicator';
 import type { RunApproval, Step } from '../data/run.ts';
 
-export const STEP_STATES: Record<Step['status'], { type: StatusIndicatorProps.Type; text: string }> = {
+const STEP_STATES: Record<Step['status'], { type: StatusIndicatorProps.Type; text: string }> = {
   pending: { type: 'pending', text: 'Not reached' },
   ready: { type: 'in-progress', text: 'Ready' },
   running: { type: 'in-progress', text: 'Running' },

@@ -14,8 +14,6 @@ export const AGENT_SOCKET_PATH = '/api/v1/agent/socket';
 export const SOCKET_MAX_MS = 115 * 60_000;
 /** An agent that has not synced for this long is offline. */
 export const OFFLINE_AFTER_MS = 45_000;
-/** An assignment that is not acknowledged within this time goes to another agent. */
-export const ACK_WITHIN_MS = 5_000;
 
 export const OUTPUT_CHUNK_MAX_BYTES = 64 * 1024;
 export const OUTPUT_CHUNKS_PER_REQUEST_MAX = 8;
@@ -35,9 +33,7 @@ export const AgentEnvironment = z.enum(AGENT_ENVIRONMENTS);
 export const AGENT_STATES = ['idle', 'assigned', 'executing', 'draining', 'errored', 'offline'] as const;
 export type AgentState = (typeof AGENT_STATES)[number];
 
-export const AgentTerm = z
-  .string()
-  .regex(/^[a-z0-9][a-z0-9._-]{0,62}$/, 'use lower case letters, digits, ".", "_" and "-"');
+const AgentTerm = z.string().regex(/^[a-z0-9][a-z0-9._-]{0,62}$/, 'use lower case letters, digits, ".", "_" and "-"');
 export const Capabilities = z.array(AgentTerm).max(50);
 
 /** The type of a signed assignment. */

@@ -1,6 +1,6 @@
 import { type AGENT_PROTOCOL_VERSION, type AgentState, OFFLINE_AFTER_MS, type ProfileName } from './agent-terms.ts';
 
-export const AGENT_SCHEMA_VERSION = 1;
+const AGENT_SCHEMA_VERSION = 1;
 
 export type CommandEnvironment = 'prod' | 'staging' | 'dev';
 

@@ -9,7 +9,7 @@ import type { Agent } from './agent.ts';
 import type { AgentRegistry } from './agent-registry.ts';
 import type { Assignment, AssignmentPlace } from './assignment.ts';
 
-export const agentItem = (agent: Agent): Item => toItem(keys.agentKey(agent.tenant, agent.agentId), agent);
+const agentItem = (agent: Agent): Item => toItem(keys.agentKey(agent.tenant, agent.agentId), agent);
 
 const next = (read: Agent, agent: Agent): Agent => ({ ...agent, revision: read.revision + 1 });
 

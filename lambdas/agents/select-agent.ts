@@ -2,7 +2,7 @@ import { type Agent, type CommandEnvironment, freeSlots, heldAt, isOffline } fro
 import type { ProfileName } from './agent-terms.ts';
 
 /** An agent that had a problem, or was silent, gets nothing new for this long (source 001, 7.1). */
-export const SKIPPED_AFTER_PROBLEM_MS = 60_000;
+const SKIPPED_AFTER_PROBLEM_MS = 60_000;
 
 /** `worker_requirements` of source 001, 3.3. */
 export interface CommandNeeds {

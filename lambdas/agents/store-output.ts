@@ -79,7 +79,7 @@ export async function storeOutput(
   if (summary.chunks > 0) await ports.archive.putOnce(outputKey(command), content);
 }
 
-export const storeOutputEntry = ({ tenant, runId, stepIndex, leaseVersion }: CommandRef, at: string): OutboxEntry =>
+const storeOutputEntry = ({ tenant, runId, stepIndex, leaseVersion }: CommandRef, at: string): OutboxEntry =>
   newOutboxEntry({ kind: 'store_output', tenant, runId, stepIndex, leaseVersion }, at);
 
 async function closed(

@@ -30,7 +30,7 @@ export const RedriveEnvironment = z.object({
 });
 
 /** The secret that signs the tokens of sessions. */
-export const SessionSecretEnvironment = { SESSION_SECRET_ARN: z.string() };
+const SessionSecretEnvironment = { SESSION_SECRET_ARN: z.string() };
 
 export const ApprovalsApiEnvironment = RunChangerEnvironment.extend({ CURSOR_SECRET_ARN: z.string() });
 

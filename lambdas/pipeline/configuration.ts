@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { AgentEnvironment, Capabilities } from '../agents/agent-terms.ts';
 import { SessionCommand } from '../connectors/agent/command.ts';
 
-export const ConfigurationName = z.string().regex(/^[a-z][a-z0-9-]{0,62}$/, 'a name like triage-agent');
+const ConfigurationName = z.string().regex(/^[a-z][a-z0-9-]{0,62}$/, 'a name like triage-agent');
 
 export const ModelId = z
   .string()

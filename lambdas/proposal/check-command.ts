@@ -41,7 +41,7 @@ function checkRequested(requested: string | undefined, { parsed }: ProposedCall)
 }
 
 /** Throws if the lists of the profile forbid the command or its rollback. An argument that is not known yet is not checked. */
-export async function checkProfile(
+async function checkProfile(
   { definitions }: Pick<Checker, 'definitions'>,
   tenant: string,
   { operation, input, parsed }: Pick<ProposedCall, 'operation' | 'input' | 'parsed'>,

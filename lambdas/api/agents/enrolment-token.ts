@@ -24,8 +24,6 @@ export interface EnrolmentToken {
   revision: number;
 }
 
-export const TOKEN_DEFAULT_MINUTES = 15;
-export const TOKEN_MAX_MINUTES = 24 * 60;
 /** The row stays for so long after the token has expired, so that people see who used it. */
 export const TOKEN_STORED_MS = 90 * 24 * 60 * 60 * 1000;
 /** Further uses of a token are refused like the first ones, without an entry in the history. */

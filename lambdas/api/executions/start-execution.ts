@@ -46,7 +46,7 @@ export function assertModeFits(workflow: Workflow, mode: ValidationMode): void {
 }
 
 /** A profile that an expression selects is checked before the command is assigned. */
-export function assertProfileFits({ name, steps }: Workflow, wanted: string): void {
+function assertProfileFits({ name, steps }: Workflow, wanted: string): void {
   const commands = steps.filter(({ tool }) => isAgentTool(tool));
   if (commands.length === 0) {
     const detail = `the workflow ${name} runs no command; leave it out`;

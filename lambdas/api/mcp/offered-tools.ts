@@ -21,7 +21,7 @@ export interface OfferedTool {
 }
 
 /** Clients accept letters, digits, underscores and dashes in names of tools. */
-export const mcpName = (tool: string): string => tool.replaceAll('.', '_');
+const mcpName = (tool: string): string => tool.replaceAll('.', '_');
 
 /** The tool with this MCP name; undefined if there is none that can be proposed. */
 export const toolNamed = (name: string): string | undefined => proposableTools().find((tool) => mcpName(tool) === name);

@@ -10,7 +10,7 @@ import { operation, type Proposal, writeKey } from '../connector.ts';
 const TIMEOUT_DEFAULT_SECONDS = 60;
 const TIMEOUT_MAX_SECONDS = 3_600;
 /** KMS signs at most 4,096 bytes, and the signed statement has ids, hashes and times, too. */
-export const COMMAND_MAX_BYTES = 2_400;
+const COMMAND_MAX_BYTES = 2_400;
 /** An attempt of a check may be repeated, because it changes nothing. A command runs once. */
 const CHECK_ATTEMPTS = 2;
 const COMMAND_ATTEMPTS = 1;

@@ -5,15 +5,15 @@ import { nestsTooDeep } from '../../entry/parse-json.ts';
  * 1,000 steps.
  */
 export const DOCUMENT_MAX_BYTES = 128 * 1024 * 1024;
-export const ENVELOPE_MAX_BYTES = 64 * 1024;
+const ENVELOPE_MAX_BYTES = 64 * 1024;
 export const EVENTS_MAX = 200_000;
 /** Of one commit. */
-export const ADDENDUM_MAX_BYTES = 16 * 1024 * 1024;
+const ADDENDUM_MAX_BYTES = 16 * 1024 * 1024;
 /** A day with 200,000 bundles has a tenth of this. V8 reads no longer text. */
-export const LOG_MAX_BYTES = 500 * 1024 * 1024;
+const LOG_MAX_BYTES = 500 * 1024 * 1024;
 
 /** The bundles of a batch: those before the largest one have at most 16 MB. */
-export const BUNDLES_MAX_BYTES = 2 * DOCUMENT_MAX_BYTES;
+const BUNDLES_MAX_BYTES = 2 * DOCUMENT_MAX_BYTES;
 
 const MAX_BYTES = {
   document: DOCUMENT_MAX_BYTES,

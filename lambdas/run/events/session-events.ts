@@ -4,7 +4,7 @@ import { Count, eventKind, Hash, Id, ofStep, Sentence, Time } from './event-kind
 import { stepOf } from './replay-state.ts';
 
 /** Why a session counts as lost. */
-export const SESSION_LOSSES = ['missing', 'ended', 'dead', 'silent'] as const;
+const SESSION_LOSSES = ['missing', 'ended', 'dead', 'silent'] as const;
 export type SessionLoss = (typeof SESSION_LOSSES)[number];
 
 const LOSS_TEXT: Record<SessionLoss, string> = {

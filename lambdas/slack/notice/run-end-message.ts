@@ -27,7 +27,7 @@ export function runEndMessage(run: TerminalRun, consoleUrl: string | undefined):
   return { text: escapedText(`${ENDINGS[status]}: ${title}`), blocks: [richText(lines)] };
 }
 
-export function whereToLook({ runId }: Pick<Run, 'runId'>, consoleUrl: string | undefined): Inline[] {
+function whereToLook({ runId }: Pick<Run, 'runId'>, consoleUrl: string | undefined): Inline[] {
   const command = ownText(`countersign runs show ${runId}`);
   if (consoleUrl === undefined) return [command];
   return [link(`${consoleUrl}/runs/${encodeURIComponent(runId)}`, 'Show the run'), ownText(' or '), command];

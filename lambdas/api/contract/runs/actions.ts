@@ -8,7 +8,7 @@ const TOOL_MAX_CHARACTERS = 100;
 const SUMMARY_MAX_CHARACTERS = 4_000;
 const COMPLETION_MAX_BYTES = 128 * 1024;
 
-export const ACTION_STATUSES = [
+const ACTION_STATUSES = [
   'pending',
   'waiting_approval',
   'succeeded',
