@@ -1,8 +1,7 @@
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { DynamoDb } from '../dynamodb/dynamodb.ts';
-import { refuseForeign } from '../host/loopback-requests.ts';
+import { listenOnLoopback, refuseForeign } from '../host/loopback-requests.ts';
 import type { AccessCheck } from '../iam/access-checks.ts';
 import type { Iam } from '../iam/iam.ts';
 import type { ResolvedStack } from '../template/template.ts';
@@ -69,21 +68,7 @@ export async function startAwsEndpoint(options: AwsEndpointOptions): Promise<Aws
       (error: unknown) => failed(error, answer),
     );
   });
-  // The SDK reuses connections. Closing an idle one at the moment of its reuse would look like an injected fault.
-  server.keepAliveTimeout = 0;
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(options.port ?? 0, '127.0.0.1', resolve);
-  });
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    serve,
-    stop: async () => {
-      const closed = new Promise((resolve) => server.close(resolve));
-      server.closeAllConnections();
-      await closed;
-    },
-  };
+  return { serve, ...(await listenOnLoopback(server, options.port)) };
 }
 
 type KnownCaller = { accessKeyId: string; functionLogicalId: string; roleLogicalId?: string };

@@ -1,9 +1,8 @@
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { AwsError } from '../aws/aws.ts';
 import { errorReply, readRequest, send, type WireReply, type WireRequest } from '../aws/wire.ts';
 import type { Fields } from '../cloud/request-fields.ts';
-import { refuseForeign } from '../host/loopback-requests.ts';
+import { listenOnLoopback, refuseForeign } from '../host/loopback-requests.ts';
 import { LocalDynamoDb } from './local-dynamodb.ts';
 import { dynamoDbProxy } from './proxy.ts';
 
@@ -40,21 +39,8 @@ export async function startDynamoDb(dataFolder: string, env: NodeJS.ProcessEnv =
       .catch(failure)
       .then((reply) => send(response, reply));
   });
-  server.keepAliveTimeout = 0;
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    serve,
-    stop: async () => {
-      const closed = new Promise((resolve) => server.close(resolve));
-      server.closeAllConnections();
-      await closed;
-      engine.close();
-    },
-  };
+  const { url, stop } = await listenOnLoopback(server);
+  return { url, serve, stop: () => stop().then(() => engine.close()) };
 }
 
 function requestOf(request: WireRequest): DynamoDbRequest {

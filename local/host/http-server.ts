@@ -1,12 +1,11 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { HttpApi } from '../api-gateway/http-api.ts';
 import type { WebSocketApi } from '../api-gateway/websocket-api.ts';
 import type { ConsoleSite } from '../cloudfront/console-site.ts';
 import { ISSUER_PATH, type LocalIssuer } from '../oidc/local-issuer.ts';
 import type { Simulators } from '../simulators/simulators.ts';
 import type { ControlApi } from './control-api.ts';
-import { refuseForeign } from './loopback-requests.ts';
+import { listenOnLoopback, refuseForeign } from './loopback-requests.ts';
 
 interface HttpServer {
   url: string;
@@ -46,18 +45,11 @@ export async function startHttpServer(port: number): Promise<HttpServer> {
         socket.destroy();
       });
   });
-  // Clients reuse connections. Closing an idle one at the moment of its reuse would look like an injected fault.
-  server.keepAliveTimeout = 0;
-  await listen(server, port);
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    open,
-    stop: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
+  const listening = listenOnLoopback(server, port).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EADDRINUSE') throw error;
+    throw new Error(`port ${port} is in use; stop the other program, or run: npm start -- --port ${port + 1}`);
+  });
+  return { open, ...(await listening) };
 }
 
 async function route(
@@ -72,14 +64,4 @@ async function route(
   if (console?.serves(request.method, pathname)) return console.handle(request, response);
   if (pathname === '/') return response.writeHead(302, { location: '/_sim' }).end();
   return api.handle(request, response);
-}
-
-function listen(server: ReturnType<typeof createServer>, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EADDRINUSE') return reject(error);
-      reject(new Error(`port ${port} is in use; stop the other program, or run: npm start -- --port ${port + 1}`));
-    });
-    server.listen(port, '127.0.0.1', () => resolve());
-  });
 }

@@ -1,4 +1,5 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 
 /** Names of this machine. `bucket.localhost` also stays on this machine. */
 const LOOPBACK = /^(127\.0\.0\.1|\[::1\]|([a-z0-9-]+\.)*localhost)(:\d{1,5})?$/i;
@@ -33,4 +34,22 @@ export function refuseForeign(request: IncomingMessage, response: ServerResponse
   response.writeHead(403, { 'content-type': 'text/plain; charset=utf-8', connection: 'close' }).end(`${reason}\n`);
   request.resume();
   return true;
+}
+
+/** Serves a port of this machine; 0, the default, is any free one. */
+export async function listenOnLoopback(server: Server, port = 0): Promise<{ url: string; stop(): Promise<void> }> {
+  // Clients reuse connections. Closing an idle one at the moment of its reuse would look like an injected fault.
+  server.keepAliveTimeout = 0;
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, '127.0.0.1', resolve);
+  });
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    stop: async () => {
+      const closed = new Promise((resolve) => server.close(resolve));
+      server.closeAllConnections();
+      await closed;
+    },
+  };
 }

@@ -4,7 +4,7 @@ import * as z from 'zod';
 import { Approval as ApprovalView } from '../../lambdas/api/contract/approvals.ts';
 import { githubRoutes } from '../../lambdas/api/contract/inbound.ts';
 import { type Routes, route, routeKey } from '../../lambdas/api/contract/route.ts';
-import { Receipt as ReceiptView, Step as StepView } from '../../lambdas/api/contract/runs/runs.ts';
+import { Receipt as ReceiptView, Step as StepView } from '../../lambdas/api/contract/runs/steps.ts';
 import { PointInTime, page, runParams } from '../../lambdas/api/contract/schemas.ts';
 import { router } from '../../lambdas/api/router.ts';
 import { type HttpResponse, httpHandler } from '../../lambdas/entry/http.ts';

@@ -10,7 +10,7 @@ import type { RunChanger } from '../../run-changes/run-changer.ts';
 import type { Caller } from '../authorizer/caller.ts';
 import type { RouteDefinition } from '../contract/route.ts';
 import type { BulkAction } from '../contract/runs/bulk.ts';
-import { caseRoutes, controlRoutes } from '../contract/runs/runs.ts';
+import { caseRoutes, controlRoutes } from '../contract/runs/run-control.ts';
 import { startRoutes } from '../contract/runs/start.ts';
 import { rerunOnce, type StartPorts } from '../start/start.ts';
 import type { BulkJob, BulkResult } from './bulk-job.ts';

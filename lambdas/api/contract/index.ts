@@ -29,8 +29,10 @@ import {
   executionReadRoutes,
   executionStartRoutes,
 } from './runs/executions.ts';
-import { caseRoutes, controlRoutes, outputRoutes, runRoutes, subscriptionRoutes } from './runs/runs.ts';
+import { caseRoutes, controlRoutes, subscriptionRoutes } from './runs/run-control.ts';
+import { runRoutes } from './runs/runs.ts';
 import { startRoutes } from './runs/start.ts';
+import { outputRoutes } from './runs/steps.ts';
 import { connectionRoutes, webhookSecretRoutes } from './setup/connections.ts';
 import { doctorRoutes } from './setup/doctor.ts';
 import { settingsRoutes } from './setup/settings.ts';

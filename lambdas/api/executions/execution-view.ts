@@ -3,7 +3,7 @@ import type { Receipt } from '../../run/receipt.ts';
 import { isTerminal, type Run } from '../../run/run.ts';
 import { EXECUTION_STATE } from '../../run/statuses/execution-state.ts';
 import type { ApprovalTask, Execution } from '../contract/runs/executions.ts';
-import type { Step as StepView } from '../contract/runs/runs.ts';
+import type { Step as StepView } from '../contract/runs/steps.ts';
 import { APPROVAL_TASK_STATE, STEP_STATE } from '../runs/execution-vocabulary.ts';
 import type { StepPage } from '../runs/run-steps.ts';
 

@@ -6,7 +6,7 @@ import { CountersignError } from '../../run/errors.ts';
 import type { Run } from '../../run/run.ts';
 import { subscribeRun } from '../../run-changes/control/subscribe-run.ts';
 import type { RunChanger } from '../../run-changes/run-changer.ts';
-import type { subscriptionRoutes } from '../contract/runs/runs.ts';
+import type { subscriptionRoutes } from '../contract/runs/run-control.ts';
 import type { Handlers } from '../router.ts';
 
 export interface Subscriptions extends RunChanger {

@@ -25,11 +25,11 @@ import {
   type WaitingLine,
 } from '../run-store.ts';
 import type { Step } from '../step.ts';
-import { shortSubject } from '../subject.ts';
 import { runningByWorkspace } from './dynamo-caps.ts';
 import { docOf, type Item, keyOf, outboxEntryOf } from './dynamo-items.ts';
 import * as keys from './dynamo-keys.ts';
 import { DynamoRows, under, wholePartition } from './dynamo-rows.ts';
+import { listFor, placeOf, rangeOf, startAfter, timeOf, titleHas } from './dynamo-run-lists.ts';
 import { commitOf, type StoredCommit, StoredRun } from './dynamo-stored-run.ts';
 import type { Pause } from './dynamo-transactions.ts';
 
@@ -375,48 +375,6 @@ function rowIn(item: Item, { run }: StoredRun): RunRow | undefined {
   if (sk.startsWith(keys.APPROVAL_PREFIX)) return { kind: 'approval', approval: docOf(item) };
   if (sk.startsWith(keys.ASSIGNMENT_PREFIX)) return { kind: 'assignment', assignment: docOf(item) };
   return undefined;
-}
-
-/** The list of runs in which a filter is read. */
-function listFor(tenant: string, filter: RunFilter): keys.RunList {
-  const field = listedField(filter);
-  switch (field) {
-    case undefined:
-      return keys.RUN_LISTS.all(tenant);
-    case 'overdue':
-    case 'needsResolution':
-      return keys.RUN_LISTS[field](tenant);
-    case 'text':
-      return keys.RUN_LISTS.titles(tenant);
-    case 'subject':
-      return keys.RUN_LISTS.subject(tenant, shortSubject(filter.subject ?? ''));
-    default:
-      return keys.RUN_LISTS[field](tenant, filter[field] ?? '');
-  }
-}
-
-const rangeOf = ({ since, until }: RunFilter) => ({
-  from: since,
-  upTo: until === undefined ? undefined : keys.createdUpTo(until),
-});
-
-function titleHas(text: string, { sort }: keys.Index): (item: Item) => boolean {
-  const wanted = text.toLowerCase();
-  return (item) => keys.parseTitle(item[sort]?.S ?? '').includes(wanted);
-}
-
-/** Where a row is in an index: its sort key, which begins with a time, its run, and which row of the run it is. */
-const placeOf = (item: Item, { sort }: keys.Index): string => {
-  const { pk, sk } = keyOf(item);
-  return `${item[sort]?.S} ${keys.parseRunPartition(pk)?.runId} ${sk}`;
-};
-const timeOf = (place: string): string => place.split(' ')[0] ?? '';
-
-function startAfter(place: string, tenant: string, { partition, sort }: keys.Index, value: string): Item {
-  const parts = place.split(' ');
-  const [runId = '', sk = keys.RUN_SORT_KEY] = parts.slice(-2);
-  const sortKey = parts.slice(0, -2).join(' ');
-  return marshall({ pk: keys.runPartition(tenant, runId), sk, [partition]: value, [sort]: sortKey });
 }
 
 /** A cursor has the time and id of the last row. Tenant and index come from the credential, never from the cursor. */

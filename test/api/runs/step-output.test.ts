@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { redactArrived } from '../../../lambdas/agents/redact-arrived.ts';
 import { appendOutput, finishOutput } from '../../../lambdas/agents/store-output.ts';
-import { outputRoutes } from '../../../lambdas/api/contract/runs/runs.ts';
+import { outputRoutes } from '../../../lambdas/api/contract/runs/steps.ts';
 import { handleRuns } from '../../../lambdas/api/runs/runs.ts';
 import type { StepMessage } from '../../../lambdas/run-changes/step-queue.ts';
 import { outputPorts } from '../../fakes/memory/memory-output.ts';
