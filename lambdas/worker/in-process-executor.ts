@@ -148,7 +148,7 @@ async function whyHeld({ definitions, log }: Worker, tenant: string): Promise<st
 }
 
 const drifted = ({ receipt }: ClaimedStep) =>
-  new CountersignError('DRIFTED', `someone else changed ${receipt.target}; nothing was written`);
+  new CountersignError('DRIFTED', `someone else changed ${receipt.target}; its current values were not overwritten`);
 
 /** The failure happened before a request that changes the target was sent. */
 function neverSent(outcome: Attempted): Attempted {

@@ -31,7 +31,10 @@ export const runsStart: readonly Command[] = [
         value: 'NUMBER',
         description: 'version of the workflow: the newest (default), or one that an automation runs',
       },
-      automation: { value: 'NAME', description: 'automation that policies see (default: the name of the workflow)' },
+      automation: {
+        value: 'NAME',
+        description: 'automation of the run, which policies see (default: the name of the workflow)',
+      },
       ...GIVEN,
     },
     async run(call) {

@@ -51,7 +51,7 @@ export async function rollBackEndedRun(
     if (ended.rolledBackBy !== undefined) {
       throw new CountersignError(
         'CONFLICT',
-        `${ended.rolledBackBy} already rolls this run back; a run has at most one rollback run`,
+        `this run already has the rollback run ${ended.rolledBackBy}; a run has at most one`,
       );
     }
     const bundleHash = await assertSealed(changer.runs, ended);
