@@ -40,16 +40,17 @@ if (handler) {
   send({ kind: 'ready' });
 }
 
-/** Changes only the current time of Date. Timers and performance.now stay real. */
+/** Changes only the current time of Date. Timers and performance.now stay real. Without a proxy, which every use of Date would pass. */
 function followHostClock() {
   const now = () => RealDate.now() + clockOffset[0];
-  globalThis.Date = new Proxy(RealDate, {
-    construct: (target, values, newTarget) =>
-      Reflect.construct(target, values.length > 0 ? values : [now()], newTarget),
-    apply: () => new RealDate(now()).toString(),
-    get: (target, property) => (property === 'now' ? now : Reflect.get(target, property)),
-  });
-  RealDate.prototype.constructor = globalThis.Date;
+  function HostDate(...values) {
+    if (!new.target) return new RealDate(now()).toString();
+    return Reflect.construct(RealDate, values.length > 0 ? values : [now()], new.target);
+  }
+  HostDate.prototype = RealDate.prototype;
+  Object.assign(HostDate, { now, parse: RealDate.parse, UTC: RealDate.UTC });
+  RealDate.prototype.constructor = HostDate;
+  globalThis.Date = HostDate;
 }
 
 async function loadHandler() {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { availableParallelism } from 'node:os';
 import { FunctionError } from '../aws/aws.ts';
 import type { Caller } from '../aws/aws-endpoint.ts';
 import type { FaultRule } from '../aws/faults.ts';
@@ -54,8 +55,8 @@ export interface FunctionStats {
   logBytes: number;
 }
 
-/** Enough to find concurrency bugs. Each thread needs memory. */
-const DEFAULT_CONCURRENCY = 4;
+/** At least two, which is enough to find concurrency bugs. Each thread compiles its bundle and needs memory, so more than the cores do not help. */
+const DEFAULT_CONCURRENCY = Math.max(2, Math.min(4, availableParallelism()));
 /** Lambda's limit for a synchronous request and its response. */
 const PAYLOAD_LIMIT_BYTES = 6 * 1024 * 1024;
 

@@ -18,6 +18,9 @@ export function createHash(_algorithm: 'sha256') {
   return hash;
 }
 
+export const hash = (_algorithm: 'sha256', data: string | Uint8Array, encoding: 'hex') =>
+  createHash('sha256').update(data).digest(encoding);
+
 const hashText = (data: Uint8Array): string => new BrowserBuffer(sha256(data)).toString('hex');
 
 /** What stands before the key in SPKI bytes. */

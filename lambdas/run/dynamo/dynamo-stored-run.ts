@@ -36,8 +36,9 @@ export function commitItems(
   progress: Progress | undefined,
 ): Item[] {
   const { tenant, runId } = run;
-  const fits = ({ step }: StepWrite) => Buffer.byteLength(JSON.stringify(step)) <= STEP_IN_COMMIT_MAX_BYTES;
-  const [small, large] = [writes.filter(fits), writes.filter((write) => !fits(write))];
+  const isSmall = ({ step }: StepWrite) => Buffer.byteLength(JSON.stringify(step)) <= STEP_IN_COMMIT_MAX_BYTES;
+  const [small, large]: [StepWrite[], StepWrite[]] = [[], []];
+  for (const write of writes) (isSmall(write) ? small : large).push(write);
   const stored: StoredCommit = {
     ...commit,
     ...(small.length > 0 && { steps: small.map(({ step }) => step) }),

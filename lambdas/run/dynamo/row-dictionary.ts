@@ -45,8 +45,11 @@ const NEWEST = 1;
 /** No brotli stream begins with this byte (RFC 7932, 9.1), so docOf can distinguish the two formats. The number of the dictionary follows. */
 const MARK = 0x11;
 
+/** Enough for a dictionary and a small document. The defaults are for longer texts, and take half as long again. */
+const SMALL_WINDOW = { windowBits: 14, memLevel: 6 };
+
 export function packWithDictionary(text: string): Buffer {
-  const packed = deflateRawSync(text, { dictionary: DICTIONARIES[NEWEST] });
+  const packed = deflateRawSync(text, { dictionary: DICTIONARIES[NEWEST], ...SMALL_WINDOW });
   return Buffer.concat([Buffer.from([MARK, NEWEST]), packed]);
 }
 
