@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
 import { configDefaults, defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { HOST_GROUPS, testFile } from './test/host-groups.ts';
@@ -31,6 +32,8 @@ export default defineConfig({
     // Threads of the local host live for seconds; with the default size of 1 MiB they spend a fifth of that collecting garbage.
     // Without lazy compilation, the code cache of a bundle has all of its functions, and each new thread has less to compile.
     execArgv: ['--min-semi-space-size=16', '--max-semi-space-size=32', '--no-lazy'],
+    // For the programs that tests start: each would strip the types of its files, and compile them, again.
+    env: { NODE_COMPILE_CACHE: join(import.meta.dirname, '.build', 'compile-cache') },
     // The end-to-end tests mostly wait for what they started, so there are more of them at once than cores.
     maxWorkers: 2 * availableParallelism(),
     sequence: { sequencer: LongFilesFirst },

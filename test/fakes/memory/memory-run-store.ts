@@ -86,6 +86,8 @@ export class MemoryRunStore implements RunStore {
   readonly digests = new MemoryDigests(this.#outbox, (name, run) => this.#passage(name, run));
   readonly #passage: Passage;
 
+  /** By row: a commit replaces the row of its run. */
+  readonly #dueTimes = new WeakMap<Run, { dueAt: string | undefined }>();
   readonly #postponed = new Map<string, { seq: number; dueAt: string; sweeps: number }>();
   readonly #duePageMax: number;
   readonly #dueStepMs: number;
@@ -412,11 +414,21 @@ export class MemoryRunStore implements RunStore {
 
   /** A postponement lasts until the run's next commit. */
   #dueTime(run: Run): { dueAt: string; sweeps: number } | undefined {
-    const dueAt = dueAtOf(run);
+    const dueAt = this.#committedDueTime(run);
     if (dueAt === undefined) return undefined;
     const postponed = this.#postponed.get(runOf(run.tenant, run.runId));
-    if (postponed?.seq !== run.seq) return { dueAt: dueTimeStep(dueAt, this.#dueStepMs), sweeps: 0 };
+    if (postponed?.seq !== run.seq) return { dueAt, sweeps: 0 };
     return { dueAt: postponed.dueAt, sweeps: postponed.sweeps };
+  }
+
+  /** A simulation asks for it after each event. */
+  #committedDueTime(run: Run): string | undefined {
+    const known = this.#dueTimes.get(run);
+    if (known) return known.dueAt;
+    const exact = dueAtOf(run);
+    const dueAt = exact && dueTimeStep(exact, this.#dueStepMs);
+    this.#dueTimes.set(run, { dueAt });
+    return dueAt;
   }
 
   postponeRun({ tenant, runId, dueAt, sweeps }: DueRun, until: string): Promise<boolean> {

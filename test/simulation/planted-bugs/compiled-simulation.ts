@@ -8,6 +8,8 @@ export const ROOT = join(import.meta.dirname, '..', '..', '..');
 export interface CompiledSimulation {
   /** Path → CommonJS. So each bug gets instances of its own, and what it does not change is compiled once for all bugs. */
   modules: ReadonlyMap<string, string>;
+  /** Path → the paths of the modules that it imports. */
+  imports: ReadonlyMap<string, readonly string[]>;
   packages: readonly string[];
 }
 
@@ -30,6 +32,12 @@ export async function compileSimulation(): Promise<CompiledSimulation> {
   });
   return {
     modules: new Map(await Promise.all(modules)),
+    imports: new Map(
+      inputs.map(([file, input]) => [
+        join(ROOT, file),
+        input.imports.flatMap(({ path, external }) => (external ? [] : [join(ROOT, path)])),
+      ]),
+    ),
     packages: [...new Set(imports.flatMap(({ path, external }) => (external ? [path] : [])))],
   };
 }

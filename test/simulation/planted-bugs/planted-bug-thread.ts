@@ -16,7 +16,7 @@ type Module = { exports: unknown };
 type Instantiate = (require: (specifier: string) => unknown, module: Module, exports: unknown) => void;
 
 const JOBS = join(import.meta.dirname, '..', 'jobs.ts');
-const { modules, packages } = workerData as CompiledSimulation;
+const { modules, imports, packages } = workerData as CompiledSimulation;
 const compiled = new Map([...modules].map(([path, code]) => [path, compiledAs(path, code)]));
 const loaded = new Map(await Promise.all(packages.map(async (name) => [name, await loadPackage(name)] as const)));
 
@@ -31,10 +31,25 @@ async function loadPackage(name: string): Promise<unknown> {
   return { ...(await import(name)), __esModule: true };
 }
 
-/** The code with a bug in it. All bugs share the packages, and nothing else. */
+/** These modules, and all that import them, directly or not. */
+function withImporters(paths: Iterable<string>): ReadonlySet<string> {
+  const found = new Set(paths);
+  // For each module found, also those that are added here.
+  for (const path of found) {
+    for (const [importer, imported] of imports) if (imported.includes(path)) found.add(importer);
+  }
+  return found;
+}
+
+/** Modules that no bug has reached, for all bugs: new instances would be compiled and optimized again. */
+const shared = new Map<string, Module>();
+
+/** The code with a bug in it. Bugs share the packages, and the modules that import no code with a bug. */
 function simulationWith(edited: ReadonlyMap<string, string>): { runJob: typeof runJob } {
-  const instances = new Map<string, Module>();
+  const own = new Map<string, Module>();
+  const affected = withImporters(edited.keys());
   const load = (path: string): unknown => {
+    const instances = affected.has(path) ? own : shared;
     const found = instances.get(path);
     if (found) return found.exports;
     const module: Module = { exports: {} };
