@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { ShownAlarm } from '../../local/cloud/cloudwatch/cloudwatch.ts';
 import { enrolledAgent, publishCommand, startCommand } from '../local/harness/agent-story.ts';
 import { incident } from '../local/harness/deliveries.ts';
 import { startTestHost, type TestHost } from '../local/harness/test-host.ts';
@@ -57,6 +58,8 @@ it('acceptance: the dashboard shows worker assignment, session states, approval 
   const approvals = ['waiting', 'dev p50', 'dev p95', 'A step starts within 2 s of its decision: at most 1.0%'];
   const commands = ['agent dev', 'Runs end without failing: at most 1.0%'];
   for (const line of ['succeeded', ...assignments, ...approvals, ...commands]) expect(lines).toContain(line);
-  expect(texts.find((each) => each.startsWith('Alarms: '))).toMatch(/^Alarms: 0 of \d+$/);
+  const { alarms } = await host.ask<{ alarms: ShownAlarm[] }>('GET', '/_local/alarms');
+  expect(alarms.filter(({ state }) => state === 'ALARM').map(({ logicalId }) => logicalId)).toEqual([]);
+  expect(texts.find((each) => each.startsWith('Alarms: '))).toBe(`Alarms: 0 of ${alarms.length}`);
   expect(opened.problems).toEqual([]);
 });
