@@ -217,7 +217,7 @@ describe('in prod, a change that widens who may approve', () => {
     await askProd('DELETE /api/v1/people/{id}', { id: 'otto' });
     await expect(askProd(PUT, { id: 'dora', body: dora })).rejects.toMatchObject({
       status: 422,
-      message: expect.stringMatching(/no second owner.*RUNBOOK/),
+      message: expect.stringMatching(/no second owner.*docs\/administration.md/),
     });
   });
 
