@@ -74,21 +74,23 @@ interface ApprovalFlowProps {
 /**
  * One Standard execution for each approval, named after it, with the stages notify, remind, escalate and expire. In each
  * stage it waits with a task token for a decision until the next stage is due. The state of the approval is in DynamoDB;
- * the execution only provides the clock.
+ * the execution only provides the clock. It starts when people are to be reminded: before that, the function that serves
+ * its stages is invoked once to post the card. It starts sooner if this fails, or if the reminder is due within minutes.
  */
 export class ApprovalFlow extends Construct {
   readonly machine: StateMachine;
   /** Messages for changed approvals (update the card, end the execution of a closed one) and for digests of overdue ones. */
   readonly queue: WorkQueue;
   readonly publishDecision: NodeFunction;
-  readonly #waitForDecisionFunction: NodeFunction;
+  /** Posts cards, and waits for decisions for the state machine. */
+  readonly waitForDecision: NodeFunction;
 
   constructor(scope: Construct, id: string, props: ApprovalFlowProps) {
     super(scope, id);
     const { bundles, stepQueue } = props;
     this.queue = new WorkQueue(this, 'Queue', { consumerTimeout: NOTIFY_TIMEOUT });
     const waitForDecision = this.#waitForDecision(props);
-    this.#waitForDecisionFunction = waitForDecision;
+    this.waitForDecision = waitForDecision;
     const expire = new NodeFunction(this, 'Expire', {
       bundles,
       entry: 'approval/expire',
@@ -124,7 +126,7 @@ export class ApprovalFlow extends Construct {
 
   /** Cards link to the pages of this console. */
   linkTo(consoleUrl: string): void {
-    for (const each of [this.#waitForDecisionFunction, this.publishDecision]) {
+    for (const each of [this.waitForDecision, this.publishDecision]) {
       each.addEnvironment('CONSOLE_URL', consoleUrl);
     }
   }
@@ -133,7 +135,7 @@ export class ApprovalFlow extends Construct {
     const waitForDecision = new NodeFunction(this, 'Hold', {
       bundles,
       entry: 'approval/wait-for-decision',
-      description: 'Stores the task token of an approval and notifies people',
+      description: 'Notifies people of an approval and stores its task token',
       schema: WaitForDecisionEnvironment,
       environment: {
         RUN_TABLE: runTable.table.tableName,
@@ -284,6 +286,11 @@ export class ApprovalFlow extends Construct {
       retryOnServiceExceptions: false,
       ...(taskTimeout && { taskTimeout }),
     });
+  }
+
+  /** Lets a function that requests approvals have their cards posted. */
+  allowAnnounce(requester: NodeFunction): void {
+    requester.allow(['lambda:InvokeFunction'], [this.waitForDecision.functionArn]);
   }
 
   /** Lets functions that process outbox entries start executions. */

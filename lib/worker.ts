@@ -64,6 +64,7 @@ export class Worker extends Construct {
       environment: {
         ...this.runChangerEnvironment,
         APPROVAL_MACHINE_ARN: approvals.machine.stateMachineArn,
+        ANNOUNCE_FUNCTION: approvals.waitForDecision.functionName,
         ...connectionSecrets.environment,
         OWN_URL: httpApi.url,
         SIGNING_KEY_ARN: evidence.signing.SIGNING_KEY_ARN,
@@ -84,6 +85,7 @@ export class Worker extends Construct {
     liveFeed?.allowHints(step);
     sessionTokens.allow(step);
     approvals.allowStart(step);
+    approvals.allowAnnounce(step);
     // It signs assignments. Agents accept no other signature of this key, because the payload type is signed, too.
     step.allow(['kms:Sign'], [evidence.signing.SIGNING_KEY_ARN]);
     // Only the worker has credentials for targets.

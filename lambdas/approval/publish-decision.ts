@@ -1,3 +1,4 @@
+import { startEntryId } from '../outbox/outbox.ts';
 import { type ApprovalStatus, isOpen } from '../run/approval.ts';
 import type { RunStore } from '../run/run-store.ts';
 import { closeDigestOf, type DigestCloser } from './digest/close-digest.ts';
@@ -9,7 +10,7 @@ export interface TaskTokens {
 }
 
 export interface Publisher extends DigestCloser {
-  runs: Pick<RunStore, 'approval' | 'approvals' | 'taskToken' | 'completeOutboxEntry'>;
+  runs: Pick<RunStore, 'approval' | 'approvals' | 'taskToken' | 'cancelStart' | 'completeOutboxEntry'>;
   cards: Cards;
   tokens: TaskTokens;
 }
@@ -27,8 +28,9 @@ export async function publishDecision(
   if (!approval) return log.warn('asked to publish an approval that does not exist', { tenant, approvalId });
   if (!isOpen(approval)) {
     const taskToken = await runs.taskToken(tenant, runId, approvalId);
-    // Without a token the execution does not wait yet. When it does, it finds the approval closed and ends.
     if (taskToken !== undefined) await tokens.complete(taskToken, { approvalId, status: approval.status });
+    // Without a token no execution waits. One that starts meanwhile finds the approval closed and ends.
+    else await runs.cancelStart(startEntryId(approval));
   }
   await cards.update(approval);
   if (!isOpen(approval) && approval.escalatedAt !== undefined) await closeDigestOf(publisher, approval);

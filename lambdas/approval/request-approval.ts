@@ -1,5 +1,5 @@
 import type { Names } from '../connectors/connector.ts';
-import { newOutboxEntry } from '../outbox/outbox.ts';
+import { isAnnouncedFirst, newOutboxEntry } from '../outbox/outbox.ts';
 import type { ApprovalRequirement, Environment, Grounds, ProposedAction } from '../policy/policy.ts';
 import {
   APPROVAL_EXPIRES_AFTER_MS,
@@ -48,7 +48,7 @@ export interface ApprovalRequest {
 export const newApprovalId = ({ before }: RunDraft, { index }: StepFacts) =>
   `${before.runId}.${before.seq + 1}-${index}`;
 
-/** Puts the step into `waiting_approval`, with its approval and an outbox entry that starts the state machine. */
+/** Puts the step into `waiting_approval`, with its approval and an outbox entry that posts the card and starts the state machine. */
 export function requestApproval(
   state: Pick<RunState, 'workflow' | 'settings' | 'trigger'>,
   draft: RunDraft,
@@ -116,7 +116,14 @@ export function requestApproval(
     })
     .enqueue(
       newOutboxEntry(
-        { kind: 'start_approval', tenant, runId, approvalId, clocks: { remindAt, slaAt, expiresAt } },
+        {
+          kind: 'start_approval',
+          tenant,
+          runId,
+          approvalId,
+          clocks: { remindAt, slaAt, expiresAt },
+          ...(isAnnouncedFirst(approval) && { announce: true as const }),
+        },
         draft.at,
       ),
     );

@@ -3,8 +3,10 @@ import { systemConnections } from '../connectors/secrets-connections.ts';
 import { readEnvironment } from '../entry/environment.ts';
 import { functionHandler } from '../entry/middy-handler.ts';
 import { secretNames } from '../entry/tenant-secrets.ts';
+import { OutboxEntry, type StartApproval } from '../outbox/outbox.ts';
 import { wireRunChanger } from '../run-changes/run-changer.wiring.ts';
 import { SlackCards } from '../slack/card/slack-cards.ts';
+import { announceApproval } from './announce-approval.ts';
 import { ESCALATION_STAGES, WaitForDecisionEnvironment } from './environment.ts';
 import { waitForDecision } from './wait-for-decision.ts';
 
@@ -24,6 +26,11 @@ const WaitInput = z.preprocess(
   }),
 );
 
+/** Sent right after the commit that requested the approval. */
+const AnnounceInput = z.object({
+  announce: OutboxEntry.refine((entry): entry is StartApproval => entry.kind === 'start_approval'),
+});
+
 const environment = readEnvironment(WaitForDecisionEnvironment);
 const changer = wireRunChanger(environment);
 const connections = systemConnections(changer.stored, secretNames(environment, 'messaging'));
@@ -32,8 +39,12 @@ const waiter = {
   cards: new SlackCards({ ...changer, connections, people: changer.definitions, consoleUrl: environment.CONSOLE_URL }),
 };
 
-/** The state machine calls this at each escalation stage and waits with a task token; this function notifies people. */
+/**
+ * Notifies people. The worker invokes this for a new approval; the state machine invokes it at each escalation stage, and waits
+ * with a task token.
+ */
 export const handler = functionHandler<unknown, void>().handler(async (event: unknown) => {
+  if ('announce' in Object(event)) return announceApproval(waiter, AnnounceInput.parse(event).announce);
   const { after, ...waiting } = WaitInput.parse(event);
   const earlierAttempts = after === 'failure' ? 1 : 0;
   await waitForDecision(waiter, { ...waiting, retryCount: waiting.retryCount + earlierAttempts });

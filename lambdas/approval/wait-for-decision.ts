@@ -1,5 +1,5 @@
 import { isoNow } from '../entry/ports.ts';
-import { newOutboxEntry } from '../outbox/outbox.ts';
+import { isAnnouncedFirst, newOutboxEntry } from '../outbox/outbox.ts';
 import { type Approval, isOpen } from '../run/approval.ts';
 import type { RunStore, WaitToken } from '../run/run-store.ts';
 import { changeRun } from '../run-changes/change-run.ts';
@@ -13,6 +13,8 @@ const TRIES_MAX = 8;
 export interface Cards {
   /** Nothing where the tenant has no Slack. */
   post(approval: Approval, mayBePosted: boolean): Promise<{ channel: string; ts: string } | undefined>;
+  /** The card of an earlier try, if Slack shows it. */
+  find(approval: Approval): Promise<{ channel: string; ts: string } | undefined>;
   /** Shows the current status of the approval. */
   update(approval: Approval): Promise<void>;
   remind(approval: Approval, mayBePosted: boolean): Promise<void>;
@@ -105,12 +107,22 @@ async function notify(waiter: Waiter, waiting: Waiting, approval: Approval): Pro
   }
 }
 
-/** No execution needs to start any more, and an alert that was triggered while the approval closed is resolved. */
-async function stopWaiting({ runs, cards }: Waiter, { entryId, tenant, runId, approvalId }: Waiting): Promise<void> {
-  await runs.completeOutboxEntry(entryId);
+/**
+ * No execution needs to start any more, and an alert that was triggered while the approval closed is resolved. If a try has
+ * posted the card and could not store it, the card shows the decision.
+ */
+async function stopWaiting({ runs, cards }: Waiter, waiting: Waiting): Promise<void> {
+  const { entryId, tenant, runId, approvalId } = waiting;
   const closed = await runs.approval(tenant, runId, approvalId);
+  const lost = closed && !closed.card && mayBePosted(waiting, closed) ? await cards.find(closed) : undefined;
+  if (closed && lost) await cards.update({ ...closed, card: lost });
+  await runs.completeOutboxEntry(entryId);
   if (closed?.escalatedAt !== undefined) await cards.alert(closed);
 }
+
+/** An earlier try of this stage, an earlier stage or the announcement may have posted the card. */
+const mayBePosted = ({ retryCount, escalationStage }: Waiting, approval: Approval): boolean =>
+  retryCount > 0 || escalationStage !== 'notify' || isAnnouncedFirst(approval);
 
 /** Nothing if the execution waits with a later token. */
 function storeToken(waiter: Waiter, waiting: Waiting): Promise<Approval | undefined> {
@@ -124,13 +136,18 @@ const tokenOf = ({ taskToken, escalationStage, retryCount }: Waiting): WaitToken
 });
 
 async function postCard(waiter: Waiter, waiting: Waiting, approval: Approval, token?: WaitToken): Promise<void> {
-  const { entryId, escalationStage, retryCount, ...ref } = waiting;
-  const card = approval.card ?? (await waiter.cards.post(approval, retryCount > 0 || escalationStage !== 'notify'));
+  const { entryId, ...ref } = waiting;
+  const card = approval.card ?? (await waiter.cards.post(approval, mayBePosted(waiting, approval)));
   const note = async () => {
     const store = (now: Approval, stored?: WaitToken) =>
       waiter.runs.storeTaskToken(entryId, now, { status: 'notified', card }, stored);
     // If a later stage waits already, its token stays.
-    if (!(await change(waiter, ref, (now) => store(now, token)))) await change(waiter, ref, (now) => store(now));
+    const stored =
+      (await change(waiter, ref, (now) => store(now, token))) ?? (await change(waiter, ref, (now) => store(now)));
+    // The card shows the approval as it was before an edit or a vote.
+    if (stored && stored.revision > approval.revision + 1) {
+      await waiter.cards.update({ ...stored, status: 'notified', card });
+    }
   };
   await note().catch(async (error: unknown) => {
     // Decided while the card was posted: no row names the card, so the decision must be shown on it here.

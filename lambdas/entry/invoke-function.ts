@@ -33,16 +33,28 @@ export const invokedIn = (aws: AwsEnvironment, functionName: string): InvokedFun
 
 /** Invokes a function and returns its result. */
 export async function invokeFunction(invoked: InvokedFunction, event: unknown): Promise<unknown> {
+  return JSON.parse(await invoke(invoked, event));
+}
+
+/**
+ * Lets Lambda invoke a function soon, and does not wait for it. Lambda may invoke it twice, repeats an invocation that failed
+ * one and two minutes later, and drops it after that.
+ */
+export async function invokeLater(invoked: InvokedFunction, event: unknown): Promise<void> {
+  await invoke(invoked, event, { 'x-amz-invocation-type': 'Event' });
+}
+
+async function invoke(invoked: InvokedFunction, event: unknown, further: Record<string, string> = {}): Promise<string> {
   const { functionName, region, endpoint, credentials } = invoked;
   const path = `/2015-03-31/functions/${encodeURIComponent(functionName)}/invocations`;
   const url = new URL(path, endpoint ?? `https://lambda.${region}.${regionDomain(region)}`);
   const body = JSON.stringify(event);
-  const headers = await signedHeaders({ service: 'lambda', region, credentials, url, body });
+  const headers = await signedHeaders({ service: 'lambda', region, credentials, url, body, headers: further });
   const signal = AbortSignal.timeout(INVOKE_TIMEOUT_MS);
   const response = await fetch(url, { method: 'POST', headers, body, signal });
   const text = await response.text();
   const failed = response.headers.get('x-amz-function-error');
-  if (response.ok && failed === null) return JSON.parse(text);
+  if (response.ok && failed === null) return text;
   const refused = response.headers.get('x-amzn-errortype')?.split(':')[0];
   throw new InvocationFailed(functionName, failed ?? refused ?? 'unknown', response.status);
 }

@@ -1,16 +1,20 @@
 import { ExecutionAlreadyExists, type SFNClient, StartExecutionCommand } from '@aws-sdk/client-sfn';
 import { SendMessageCommand, type SQSClient } from '@aws-sdk/client-sqs';
+import { type InvokedFunction, invokeLater } from '../entry/invoke-function.ts';
 import type { Clock } from '../entry/ports.ts';
-import { type OutboxDispatcher, type OutboxEntry, stageSeconds } from './outbox.ts';
+import { isAnnouncement, type OutboxDispatcher, type OutboxEntry, stageSeconds } from './outbox.ts';
 
 export interface Destinations {
   sealQueueUrl: string;
   approvalQueueUrl: string;
   approvalMachineArn: string;
+  /** The function that posts cards. */
+  announceFunction: InvokedFunction;
 }
 
 /**
- * Sends entries to queues. An approval is an execution of the state machine with the approval's id, so it starts once.
+ * Sends entries to queues. An approval is an execution of the state machine with the approval's id, so it starts once. Most
+ * approvals are announced first, by a function that Lambda invokes later: a queue would add three requests to each.
  * Each function knows only the destinations that it may send to; the sweeper sends its other entries.
  */
 export class AwsOutbox implements OutboxDispatcher {
@@ -58,6 +62,7 @@ export class AwsOutbox implements OutboxDispatcher {
         return this.#send(this.#to.approvalQueueUrl, tenant, { kind, entryId, tenant, runId, approvalId });
       }
       case 'start_approval': {
+        if (isAnnouncement(entry)) return this.#announce({ announce: entry });
         const { approvalId, clocks } = entry;
         const seconds = stageSeconds(clocks, this.#clock.now());
         return this.#start(approvalId, { entryId, tenant, runId, approvalId, ...clocks, ...seconds });
@@ -70,6 +75,12 @@ export class AwsOutbox implements OutboxDispatcher {
     await this.#sqs.send(
       new SendMessageCommand({ QueueUrl, MessageBody: JSON.stringify(body), MessageGroupId: tenant }),
     );
+  }
+
+  async #announce(event: object): Promise<void> {
+    const { announceFunction } = this.#to;
+    if (!announceFunction) throw new Error('this function may not announce approvals');
+    await invokeLater(announceFunction, event);
   }
 
   async #start(name: string, input: object): Promise<void> {

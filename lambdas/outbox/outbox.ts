@@ -14,6 +14,15 @@ export function stageSeconds({ remindAt, slaAt, expiresAt }: z.infer<typeof Appr
   };
 }
 
+/**
+ * An approval whose reminder is due later than this after its request is announced first: its card is posted without an
+ * execution, which starts when the reminder is due. The sweeper starts it, up to a minute late, so approvals with shorter
+ * clocks start at once.
+ */
+const ANNOUNCED_IF_REMINDED_AFTER_MS = 2 * 60_000;
+export const isAnnouncedFirst = ({ requestedAt, remindAt }: { requestedAt: string; remindAt: string }): boolean =>
+  Date.parse(remindAt) - Date.parse(requestedAt) >= ANNOUNCED_IF_REMINDED_AFTER_MS;
+
 const entryOf = <Kind extends string, Details extends z.ZodRawShape>(kind: Kind, details: Details) =>
   z.object({
     id: z.string(),
@@ -41,8 +50,11 @@ export const OutboxEntry = z.discriminatedUnion('kind', [
   entryOf('notify_run_end', {}),
   /** Shows a commit in the thread of the run. */
   entryOf('post_progress', { seq: z.int() }),
-  /** Starts the state machine that waits for the decision. */
-  entryOf('start_approval', { approvalId: z.string(), clocks: ApprovalClocks }),
+  /**
+   * Starts the state machine that waits for the decision. With `announce` its first attempt posts the card instead; if that
+   * succeeds, the entry is due when people are reminded, otherwise the state machine starts soon and posts the card.
+   */
+  entryOf('start_approval', { approvalId: z.string(), clocks: ApprovalClocks, announce: z.literal(true).optional() }),
   /** Publishes a change of an approval: updates its card, and ends its state machine if it is closed. */
   entryOf('follow_approval', { approvalId: z.string(), revision: z.int() }),
   /** The approval is overdue: it stays until a digest in Slack lists it. */
@@ -86,6 +98,23 @@ export function checkEntry(entry: OutboxEntry): string | undefined {
 export const isStuck = ({ failed, attempts }: OutboxEntry): boolean =>
   failed !== undefined || attempts >= OUTBOX_ALARM_ATTEMPTS;
 
+export type StartApproval = Extract<OutboxEntry, { kind: 'start_approval' }>;
+
+/** The id of the entry that starts the execution of an approval. */
+export const startEntryId = ({ tenant, runId, approvalId }: Pick<StartApproval, 'tenant' | 'runId' | 'approvalId'>) =>
+  entryId({ kind: 'start_approval', tenant, runId }, [approvalId]);
+
+/** Sent right after its commit, an entry with `announce` posts the card. The sweeper counts its attempts, and starts the state machine. */
+export const isAnnouncement = ({ announce, attempts }: StartApproval): boolean => announce === true && attempts === 0;
+
+/**
+ * The entry after the card is posted: it starts the state machine when people are to be reminded. It keeps its count of attempts,
+ * so that an announcement that is sent a second time cannot claim it.
+ */
+export function startWithReminder({ announce: _announced, ...entry }: StartApproval): StartApproval {
+  return { ...entry, dueAt: entry.clocks.remindAt };
+}
+
 type Action<Entry> = Entry extends unknown ? Omit<Entry, 'id' | 'attempts' | 'createdAt' | 'dueAt'> : never;
 
 /** The same action has the same id. The id starts with tenant and run, because they determine the shard. */
@@ -95,9 +124,11 @@ export function outboxEntryId(action: Action<OutboxEntry>): string {
   const seq = 'seq' in action ? [action.seq] : [];
   const command = 'stepIndex' in action ? [action.stepIndex, action.leaseVersion] : [];
   const number = 'number' in action ? [action.number] : [];
-  const parts = [...approval, ...revision, ...seq, ...command, ...number];
-  return [action.tenant, action.runId, action.kind, ...parts].join('.');
+  return entryId(action, [...approval, ...revision, ...seq, ...command, ...number]);
 }
+
+const entryId = ({ tenant, runId, kind }: Pick<OutboxEntry, 'tenant' | 'runId' | 'kind'>, parts: (string | number)[]) =>
+  [tenant, runId, kind, ...parts].join('.');
 
 export function newOutboxEntry(action: Action<OutboxEntry>, at: string): OutboxEntry {
   return entryDue(action, at, action.kind === 'list_overdue' ? COLLECTED_FOR_MS : resendDelayMs(0));

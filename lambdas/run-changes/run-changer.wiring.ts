@@ -2,7 +2,8 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { SFNClient } from '@aws-sdk/client-sfn';
 import { SQSClient } from '@aws-sdk/client-sqs';
 import type * as z from 'zod';
-import { readEnvironment } from '../entry/environment.ts';
+import { AwsEnvironment, readEnvironment } from '../entry/environment.ts';
+import { invokedIn } from '../entry/invoke-function.ts';
 import { systemClock, systemLog, systemPause } from '../entry/system.ts';
 import { AwsOutbox } from '../outbox/aws-outbox.ts';
 import { CachedDefinitions } from '../pipeline/cached-definitions.ts';
@@ -21,12 +22,14 @@ type Destinations = Omit<z.infer<typeof RunChangerEnvironment>, 'SEAL_QUEUE_URL'
   SEAL_QUEUE_URL?: string;
   STAGE_FLAGS?: FlagValues;
   APPROVAL_MACHINE_ARN?: string;
+  ANNOUNCE_FUNCTION?: string;
 };
 
 /** Creates the ports of every function that changes runs, once per function instance. */
 export function wireRunChanger(environment: Destinations = readEnvironment(RunChangerEnvironment)) {
   const dynamo = new DynamoDBClient();
   const sqs = new SQSClient();
+  const { ANNOUNCE_FUNCTION: announce } = environment;
   const stored = new DynamoDefinitions(dynamo, environment.RUN_TABLE);
   return {
     dynamo,
@@ -41,6 +44,7 @@ export function wireRunChanger(environment: Destinations = readEnvironment(RunCh
         sealQueueUrl: environment.SEAL_QUEUE_URL,
         approvalQueueUrl: environment.APPROVAL_QUEUE_URL,
         approvalMachineArn: environment.APPROVAL_MACHINE_ARN,
+        ...(announce && { announceFunction: invokedIn(readEnvironment(AwsEnvironment), announce) }),
       },
       systemClock,
     ),

@@ -73,6 +73,10 @@ export function mayStillSend({ expiresAt }: Lease, nowMs: number): boolean {
   return Date.parse(expiresAt) - nowMs >= LEASE_DURATION_MS - WORKER_TIMEOUT_MS;
 }
 
+/** True if a request sent now arrives, by any clock, before this time. */
+export const arrivesBefore = (at: string, nowMs: number): boolean =>
+  Date.parse(at) - nowMs >= REQUEST_FLIGHT_MS + CLOCK_SKEW_MS;
+
 export function hasExpired(lease: Lease, now: string): boolean {
   return lease.expiresAt <= now;
 }

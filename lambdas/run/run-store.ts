@@ -1,5 +1,5 @@
 import type { Assignment } from '../agents/assignment.ts';
-import type { OutboxEntry } from '../outbox/outbox.ts';
+import type { OutboxEntry, StartApproval } from '../outbox/outbox.ts';
 import type { Approval, ClosedApprovalList } from './approval.ts';
 import type { Commit, RunChange } from './commit.ts';
 import type { IdempotencyRecord } from './idempotency.ts';
@@ -280,6 +280,24 @@ export interface RunStore extends RunReads {
     changes: Partial<Approval>,
     token?: WaitToken,
   ): Promise<'stored' | 'changed' | 'has_later_token'>;
+
+  /**
+   * After the card of an approval is posted: changes the approval, and in the same transaction replaces the outbox entry with
+   * which the card was claimed. Nothing is written if the approval was `changed` since it was read, or if the entry was sent
+   * again since it was claimed.
+   */
+  storeCard(
+    claimed: StartApproval,
+    read: Approval,
+    changes: Partial<Approval>,
+    start: StartApproval,
+  ): Promise<'stored' | 'changed' | 'sent_again'>;
+
+  /**
+   * Deletes the outbox entry that would start the execution of a closed approval. It stays while somebody may be posting the
+   * card: they show the decision on the card and delete the entry, or the execution does it.
+   */
+  cancelStart(entryId: string): Promise<void>;
 }
 
 /** An execution waits with one token after the other, each with a larger number. Only the last one ends its wait. */

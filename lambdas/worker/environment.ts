@@ -5,6 +5,8 @@ import { RunChangerEnvironment } from '../run-changes/environment.ts';
 
 export const WorkerEnvironment = RunChangerEnvironment.extend({
   APPROVAL_MACHINE_ARN: z.string(),
+  /** The function that posts the cards of new approvals. */
+  ANNOUNCE_FUNCTION: z.string(),
   ...StageEnvironment,
   /** The URL of this stage's own API: the only address on its own machine that `http.request` may call, if it is listed. */
   OWN_URL: z.url(),

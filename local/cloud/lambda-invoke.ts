@@ -1,4 +1,4 @@
-/** The one operation of Lambda that functions and operators use: a synchronous invocation. */
+/** The one operation of Lambda that functions and operators use: an invocation, with or without waiting for its result. */
 import { AwsError, FunctionError, type InvokeFunction } from '../aws/aws.ts';
 import type { RestService } from '../aws/aws-calls.ts';
 import type { WireReply, WireRequest } from '../aws/wire.ts';
@@ -8,6 +8,9 @@ import { TRACE_HEADER } from '../lambda/recursion.ts';
 const INVOCATIONS = /^\/2015-03-31\/functions\/([^/]+)\/invocations$/;
 /** The limit for the request and for the response of a synchronous invocation. */
 const PAYLOAD_MAX_BYTES = 6 * 1024 * 1024;
+/** The limit for the request of an invocation whose result nobody waits for. */
+const EVENT_MAX_BYTES = 256 * 1024;
+const TYPE_HEADER = 'x-amz-invocation-type';
 
 interface InvokedFunction {
   name: string;
@@ -32,12 +35,20 @@ export class LocalLambdaInvoke implements RestService {
 
   async handle(request: WireRequest): Promise<WireReply> {
     const { arn } = this.#find(request);
-    if (request.body.length > PAYLOAD_MAX_BYTES) {
-      throw new AwsError('RequestTooLargeException', `The request has more than ${PAYLOAD_MAX_BYTES} bytes.`, 413);
+    const isEvent = request.headers[TYPE_HEADER] === 'Event';
+    const maxBytes = isEvent ? EVENT_MAX_BYTES : PAYLOAD_MAX_BYTES;
+    if (request.body.length > maxBytes) {
+      throw new AwsError('RequestTooLargeException', `The request has more than ${maxBytes} bytes.`, 413);
     }
     const headers = { 'content-type': 'application/json' };
+    const invoked = this.#invoke(arn, JSON.parse(request.body.toString()), request.headers[TRACE_HEADER]);
+    if (isEvent) {
+      // Lambda repeats a failed event twice. Here it is lost, as it is in AWS after that: the function has logged the error.
+      invoked.catch(() => {});
+      return { status: 202, headers, body: '' };
+    }
     try {
-      const result = await this.#invoke(arn, JSON.parse(request.body.toString()), request.headers[TRACE_HEADER]);
+      const result = await invoked;
       return { status: 200, headers, body: JSON.stringify(result ?? null) };
     } catch (error) {
       if (!(error instanceof FunctionError)) throw error;
@@ -49,9 +60,9 @@ export class LocalLambdaInvoke implements RestService {
 
   #find({ method, path, headers }: WireRequest): InvokedFunction {
     const [, encoded] = INVOCATIONS.exec(path) ?? [];
-    const type = headers['x-amz-invocation-type'] ?? 'RequestResponse';
-    if (encoded === undefined || method !== 'POST' || type !== 'RequestResponse') {
-      throw new AwsError('UnknownOperationException', 'The local Lambda supports only synchronous invocations.');
+    const type = headers[TYPE_HEADER] ?? 'RequestResponse';
+    if (encoded === undefined || method !== 'POST' || !['RequestResponse', 'Event'].includes(type)) {
+      throw new AwsError('UnknownOperationException', 'The local Lambda supports only invocations.');
     }
     const wanted = decodeURIComponent(encoded);
     const found = this.#functions.find(({ name, arn }) => wanted === name || wanted === arn);

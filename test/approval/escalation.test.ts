@@ -4,6 +4,7 @@ import type { DigestMessages } from '../../lambdas/approval/digest/post-digest.t
 import type { EscalationStage } from '../../lambdas/approval/environment.ts';
 import { publishDecision } from '../../lambdas/approval/publish-decision.ts';
 import { ApprovalClosed, type Cards, waitForDecision } from '../../lambdas/approval/wait-for-decision.ts';
+import { type StartApproval, startEntryId, startWithReminder } from '../../lambdas/outbox/outbox.ts';
 import { type Approval, isOpen } from '../../lambdas/run/approval.ts';
 import { ASSIGN, GovernedWorkshop } from '../worker/governance/governed-workshop.ts';
 import { eventTypes } from '../worker/workshop.ts';
@@ -15,12 +16,17 @@ class MemoryCards implements Cards {
   whilePosting: () => Promise<unknown> = async () => undefined;
   whileAlerting: () => Promise<unknown> = async () => undefined;
   hasSlack = true;
+  /** By an attempt that could not store it. */
+  isPosted = false;
 
   async post(approval: Approval, mayBePosted: boolean) {
     await this.whilePosting();
     if (!this.hasSlack) return undefined;
     this.said.push(mayBePosted ? 'card, after a search' : 'card');
     return { channel: 'C1', ts: approval.approvalId };
+  }
+  async find(approval: Approval) {
+    return this.isPosted ? { channel: 'C1', ts: approval.approvalId } : undefined;
   }
   async update(approval: Approval) {
     this.shown.push(approval);
@@ -51,7 +57,7 @@ const token = () => shop.runs.taskToken('acme', approval.runId, approval.approva
 const outboxKinds = () => [...shop.runs.inside.outbox()].map(({ kind }) => kind);
 const hold = (escalationStage: EscalationStage, { taskToken = escalationStage as string, retryCount = 0 } = {}) => {
   const { tenant, runId, approvalId } = approval;
-  const [{ entryId } = { entryId: '' }] = shop.outbox.startedApprovals();
+  const entryId = startEntryId(approval);
   return waitForDecision(
     { ...shop.worker, cards },
     { entryId, tenant, runId, approvalId, escalationStage, taskToken, retryCount },
@@ -65,7 +71,8 @@ describe('the escalation', () => {
     expect(outboxKinds()).toEqual([]);
     await hold('remind');
     await hold('escalate');
-    expect(cards.said).toEqual(['card', 'reminder', 'alert']);
+    // Its announcement may have posted the card.
+    expect(cards.said).toEqual(['card, after a search', 'reminder', 'alert']);
     expect(await token()).toBe('escalate');
     expect(await now()).toMatchObject({
       status: 'notified',
@@ -161,7 +168,7 @@ describe('the escalation', () => {
       await shop.say(approval, 'ana');
     };
     await expect(hold('escalate')).rejects.toBeInstanceOf(ApprovalClosed);
-    expect(cards.said).toEqual(['card', 'alert', 'alert is over']);
+    expect(cards.said).toEqual(['card, after a search', 'alert', 'alert is over']);
   });
 
   it('resolves an alert whose sender died before it could check again', async () => {
@@ -193,6 +200,29 @@ describe('the escalation', () => {
     cards.whilePosting = () => shop.say(approval, 'ana');
     await expect(hold('notify')).rejects.toBeInstanceOf(ApprovalClosed);
     expect(cards.shown).toMatchObject([{ status: 'approved', card: { ts: approval.approvalId } }]);
+  });
+
+  it('shows the decision on a card that was posted before the decision, and that no row names', async () => {
+    cards.isPosted = true;
+    await shop.say(approval, 'ana');
+    await expect(hold('notify')).rejects.toBeInstanceOf(ApprovalClosed);
+    expect(cards.said).toEqual([]);
+    expect(cards.shown).toMatchObject([{ status: 'approved', card: { ts: approval.approvalId } }]);
+    expect(outboxKinds()).toEqual(['follow_approval']);
+  });
+
+  it('keeps its outbox entry until that card shows the decision', async () => {
+    cards.isPosted = true;
+    await shop.say(approval, 'ana');
+    cards.update = () => Promise.reject(new Error('Slack is down'));
+    await expect(hold('notify')).rejects.toThrow('Slack is down');
+    expect(outboxKinds()).toEqual(['start_approval', 'follow_approval']);
+  });
+
+  it('shows an edit that was made while the card was posted', async () => {
+    cards.whilePosting = () => shop.say(approval, 'ana', { kind: 'edit', fields: { category: 'database' } });
+    await hold('notify');
+    expect(cards.shown).toMatchObject([{ status: 'notified', edits: [{ person: 'ana' }] }]);
   });
 
   it('counts a vote that comes while the token is stored', async () => {
@@ -243,6 +273,25 @@ describe('the publication of a decision', () => {
     expect(completed).toEqual([['notify', { approvalId: approval.approvalId, status: 'approved' }]]);
     expect(cards.shown).toMatchObject([{ status: 'approved' }]);
     expect(outboxKinds()).toEqual([]);
+  });
+
+  it('gives up the execution of an approval that was decided before its reminder', async () => {
+    const [entry] = shop.runs.inside.outbox();
+    const announced = { ...entry, attempts: 1 } as StartApproval;
+    await shop.runs.bumpOutbox(entry as StartApproval, announced.dueAt);
+    await shop.runs.storeCard(announced, approval, { status: 'notified' }, startWithReminder(announced));
+    await shop.say(await now(), 'ana');
+    await follow();
+    expect(completed).toEqual([]);
+    expect(outboxKinds()).toEqual([]);
+  });
+
+  it('leaves the outbox entry to who posts the card, if they have not stored it', async () => {
+    const [entry] = shop.runs.inside.outbox();
+    await shop.runs.bumpOutbox(entry as StartApproval, (entry as StartApproval).dueAt);
+    await shop.say(approval, 'ana');
+    await follow();
+    expect(outboxKinds()).toEqual(['start_approval']);
   });
 
   it('only updates the card while the approval is open', async () => {

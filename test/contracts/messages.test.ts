@@ -2,7 +2,9 @@ import { DescribeExecutionCommand, ListExecutionsCommand, SFNClient } from '@aws
 import { ReceiveMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { describe, expect, it } from 'vitest';
 import { AwsOutbox } from '../../lambdas/outbox/aws-outbox.ts';
+import type { StartApproval } from '../../lambdas/outbox/outbox.ts';
 import { SqsStepQueue } from '../../lambdas/run-changes/sqs-step-queue.ts';
+import { LocalLambdaInvoke } from '../../local/cloud/lambda-invoke.ts';
 import { LocalSqs, type QueueDefinition } from '../../local/cloud/sqs/sqs.ts';
 import { LocalStepFunctions } from '../../local/cloud/step-functions/step-functions.ts';
 import { HostClock } from '../../local/host/clock.ts';
@@ -58,13 +60,20 @@ async function openAws() {
       },
     ],
   });
-  const wire = await openWire({ json: { AmazonSQS: queues, AWSStepFunctions: machines } });
+  const announced: StartApproval[] = [];
+  const lambda = new LocalLambdaInvoke({
+    functions: [{ name: 'announce', arn: 'arn:aws:lambda:us-east-1:000000000000:function:announce' }],
+    invoke: async (_arn, event) => announced.push((event as { announce: StartApproval }).announce),
+  });
+  const wire = await openWire({ json: { AmazonSQS: queues, AWSStepFunctions: machines }, lambda });
   const sqs = new SQSClient(wire.client);
   const sfn = new SFNClient(wire.client);
   return {
     sqs,
     sfn,
     clock,
+    announced,
+    announceFunction: { functionName: 'announce', ...wire.client },
     received: async ({ url }: QueueDefinition) => {
       const all = { MaxNumberOfMessages: 10, MessageSystemAttributeNames: ['All' as const] };
       return (await sqs.send(new ReceiveMessageCommand({ QueueUrl: url, ...all }))).Messages ?? [];
@@ -118,6 +127,7 @@ describeOutboxContract('memory', async () => {
     outbox,
     seals: async () => outbox.receiveSeals(),
     approvals: async () => outbox.startedApprovals(),
+    announcements: async () => outbox.receiveAnnouncements(),
     follows: async () => outbox.receiveFollows(),
     digests: async () => outbox.receiveDigests(),
     close: async () => {},
@@ -129,9 +139,15 @@ describeOutboxContract('AWS', async () => {
     outbox: new AwsOutbox(
       aws.sqs,
       aws.sfn,
-      { sealQueueUrl: seals.url, approvalQueueUrl: follows.url, approvalMachineArn },
+      {
+        sealQueueUrl: seals.url,
+        approvalQueueUrl: follows.url,
+        approvalMachineArn,
+        announceFunction: aws.announceFunction,
+      },
       { now: () => Date.parse(STORY_BEGINS_AT) },
     ),
+    announcements: async () => aws.announced.splice(0),
     seals: async () => (await aws.received(seals)).map(({ Body }) => JSON.parse(Body ?? '')),
     follows: async () => (await aws.received(follows)).map(({ Body }) => JSON.parse(Body ?? '')),
     digests: async () => (await aws.received(follows)).map(({ Body }) => JSON.parse(Body ?? '')),

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { newOutboxEntry, type OutboxDispatcher } from '../../lambdas/outbox/outbox.ts';
+import { newOutboxEntry, type OutboxDispatcher, type StartApproval } from '../../lambdas/outbox/outbox.ts';
 import { later } from '../../lambdas/run/lease.ts';
 import { STORY_BEGINS_AT } from '../fakes/fake-clock.ts';
 import type { ApprovalFollow, ApprovalStart, DigestAsk, SealRequest } from '../fakes/memory/memory-outbox.ts';
@@ -10,6 +10,8 @@ export interface OpenOutbox {
   seals(): Promise<SealRequest[]>;
   /** The inputs of the started approval executions, by name. */
   approvals(): Promise<ApprovalStart[]>;
+  /** The outbox entries that the function which posts cards got. */
+  announcements(): Promise<StartApproval[]>;
   /** The messages to the function that publishes decisions. */
   follows(): Promise<ApprovalFollow[]>;
   /** The requests for digests. */
@@ -78,6 +80,17 @@ export function describeOutboxContract(name: string, open: () => Promise<OpenOut
         'approval_1',
         'approval_2',
       ]);
+    });
+
+    it('has the card of a new approval posted, and starts the approval if its entry is sent again', async () => {
+      const action = { kind: 'start_approval', ...facts, approvalId: 'approval_1', clocks, announce: true } as const;
+      const entry = newOutboxEntry(action, STORY_BEGINS_AT);
+      await opened.outbox.dispatch(entry);
+      expect(await opened.announcements()).toEqual([entry]);
+      expect(await opened.approvals()).toEqual([]);
+      await opened.outbox.dispatch({ ...entry, attempts: 1 });
+      expect(await opened.approvals()).toEqual([{ entryId: entry.id, ...facts, approvalId: 'approval_1', ...clocks }]);
+      expect(await opened.announcements()).toEqual([]);
     });
 
     it('accepts an approval that another outbox entry has already started', async () => {

@@ -202,7 +202,7 @@ describe.each(STAGES)('in stage %s', (stage) => {
     ['secretsmanager:PutSecretValue', ['TenantSetupCredentialsRole']],
     ['secretsmanager:UpdateSecretVersionStage', ['TenantSetupCredentialsRole']],
     // Nobody but operators can create owners: no function may invoke the bootstrap function.
-    ['lambda:InvokeFunction', ['ApprovalFlowMachineRole', 'HttpApiInvokeRole', 'TenantSetupApiRole']],
+    ['lambda:InvokeFunction', ['ApprovalFlowMachineRole', 'HttpApiInvokeRole', 'TenantSetupApiRole', 'WorkerStepRole']],
     [
       'execute-api:ManageConnections',
       ['ApiBulkRole', 'ApiControlRole', 'LiveFeedConnectionsRole', 'LiveFeedFanOutRole', 'WorkerStepRole'],

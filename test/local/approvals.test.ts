@@ -3,13 +3,14 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DynamoDBClient, GetItemCommand, PutItemCommand, QueryCommand } from '@aws-sdk/client-dynamodb';
-import { DescribeExecutionCommand, SFNClient } from '@aws-sdk/client-sfn';
+import { DescribeExecutionCommand, ExecutionDoesNotExist, SFNClient } from '@aws-sdk/client-sfn';
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { marshall, unmarshall } from '@aws-sdk/util-dynamodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type StartApproval, startEntryId } from '../../lambdas/outbox/outbox.ts';
 import type { Approval } from '../../lambdas/run/approval.ts';
 import { docOf } from '../../lambdas/run/dynamo/dynamo-items.ts';
-import { COMMIT_PREFIX, runPartition, taskTokenKey } from '../../lambdas/run/dynamo/dynamo-keys.ts';
+import { COMMIT_PREFIX, outboxKey, runPartition, taskTokenKey } from '../../lambdas/run/dynamo/dynamo-keys.ts';
 import { ACTIONS } from '../../lambdas/slack/card/approval-card.ts';
 import { Approvers, SLACK } from './harness/approvers.ts';
 import { publish } from './harness/definitions.ts';
@@ -45,13 +46,24 @@ async function gated() {
 
 const writes = async (filed: ReturnType<typeof incident>) => triageWrites(await host.calls(), filed);
 
+/** The status of its execution, if it has one. */
 async function execution({ approvalId }: Approval): Promise<string | undefined> {
   const client = new SFNClient(host.clientConfig());
   const machine = host.only('AWS::StepFunctions::StateMachine').arn;
   const executionArn = `${machine.replace(':stateMachine:', ':execution:')}:${approvalId}`;
-  const { status } = await client.send(new DescribeExecutionCommand({ executionArn }));
+  const found = await client.send(new DescribeExecutionCommand({ executionArn })).catch((error: unknown) => {
+    if (!(error instanceof ExecutionDoesNotExist)) throw error;
+  });
   client.destroy();
-  return status;
+  return found?.status;
+}
+
+/** People are to be reminded: from now on an execution waits for the decision. */
+async function reminded(approval: Approval): Promise<void> {
+  expect(await execution(approval)).toBeUndefined();
+  await goTo(approval.remindAt);
+  await eventually('the reminder', async () => (await people.approval(approval.approvalId)).remindedAt);
+  expect(await execution(approval)).toBe('RUNNING');
 }
 
 describe('in Slack', () => {
@@ -80,7 +92,9 @@ describe('in Slack', () => {
     const after = await people.card(approval);
     expect(after).toContain('Ben');
     expect(after).not.toContain('"Approve"');
-    expect(await execution(approval)).toBe('SUCCEEDED');
+    // It was decided before people were to be reminded.
+    expect(await execution(approval)).toBeUndefined();
+    expect(await startEntries(approval)).toEqual([]);
   });
 
   it('two clicks and a repeated request of Slack decide once', async () => {
@@ -193,6 +207,7 @@ describe('exactly one outcome', () => {
 
   it('when a decision is stored and its message is lost: the sweeper completes the token, and the write does not wait for it', async () => {
     const { filed, runId, approval } = await gated();
+    await reminded(approval);
     await host.fault({ function: 'ApprovalFlowFollow', service: 'states', kind: 'error', times: 'always' });
     await people.decide(approval, { decision: 'approve' }, BEN);
     expect((await host.waitForRun(runId)).status).toBe('succeeded');
@@ -224,6 +239,7 @@ describe('exactly one outcome', () => {
 
   it('when the token is completed twice', async () => {
     const { runId, approval } = await gated();
+    await reminded(approval);
     await people.decide(approval, { decision: 'approve' }, BEN);
     await host.waitForRun(runId);
     await host.idle();
@@ -241,6 +257,7 @@ describe('exactly one outcome', () => {
 
   it('when the run is canceled: its approval and its execution are closed', async () => {
     const { filed, runId, approval } = await gated();
+    await reminded(approval);
     expect((await host.command(`/runs/${runId}/cancel`)).status).toBe(200);
     await host.waitForRun(runId);
     await host.idle();
@@ -320,6 +337,7 @@ it('after a change of policy the approval is requested again, and nothing is wri
 
 it('a task token is in no log, response, card or bundle', async () => {
   const { runId, approval } = await gated();
+  await reminded(approval);
   const client = new DynamoDBClient(host.clientConfig());
   const Key = marshall(taskTokenKey('acme', runId, approval.approvalId));
   const { Item } = await client.send(new GetItemCommand({ TableName: host.tableName, Key }));
@@ -340,15 +358,86 @@ it('a task token is in no log, response, card or bundle', async () => {
   expect(seen.filter((text) => text.includes(taskToken))).toEqual([]);
 });
 
+/** The outbox entries that start the execution of an approval. */
+async function startEntries({ runId, approvalId }: Approval): Promise<StartApproval[]> {
+  const client = new DynamoDBClient(host.clientConfig());
+  const Key = marshall(outboxKey(startEntryId({ tenant: 'acme', runId, approvalId })));
+  const { Item } = await client.send(new GetItemCommand({ TableName: host.tableName, Key }));
+  client.destroy();
+  return Item ? [docOf<StartApproval>(Item)] : [];
+}
+
 /** Advances the clock to just after a time, and runs everything that is due until then. */
 async function goTo(time: string): Promise<void> {
   await host.idle();
   await host.advance(Date.parse(time) - (await host.now()) + 1_000);
+  await host.sweep();
   await host.idle();
 }
 
 const alertFor = async ({ approvalId }: Approval) =>
   (await people.alerts()).find(({ dedup_key }) => dedup_key === approvalId);
+
+describe('before people are reminded', () => {
+  it('a decision needs no execution, also if the message about it is lost', async () => {
+    const { runId, approval } = await gated();
+    expect(await startEntries(approval)).toMatchObject([{ dueAt: approval.remindAt }]);
+    await host.fault({ function: 'ApiApprovals', service: 'sqs', kind: 'error', times: 'always' });
+    await people.decide(approval, { decision: 'approve' }, BEN);
+    await host.clearFaults();
+    await host.letTimePassUntil([runId], isTerminal);
+    await eventually('the outbox entries are removed', async () => {
+      await host.advance(MINUTE_MS);
+      await host.sweep();
+      await host.idle();
+      return (await startEntries(approval)).length === 0 ? true : undefined;
+    });
+    expect(await execution(approval)).toBeUndefined();
+    expect(await people.card(approval)).not.toContain('"Approve"');
+  });
+
+  it('the execution posts the card if the worker cannot have it posted', async () => {
+    await host.fault({ function: 'WorkerStep', service: 'lambda', kind: 'error', times: 'always' });
+    incidents += 1;
+    const runId = await host.fileIncident(incident(`not announced ${incidents}`, { sys_updated_by: 'ana' }));
+    await host.waitForRun(runId, (run) => run.steps.some(({ approvalId }) => approvalId));
+    await host.clearFaults();
+    await host.idle();
+    await host.advance(MINUTE_MS);
+    await host.sweep();
+    const approval = await people.waiting(runId);
+    expect(await people.card(approval)).toContain('Approval needed');
+    expect(await execution(approval)).toBe('RUNNING');
+    expect(await startEntries(approval)).toEqual([]);
+    await people.decide(approval, { decision: 'approve' }, BEN);
+    expect((await host.waitForRun(runId)).status).toBe('succeeded');
+    await host.idle();
+    expect(await execution(approval)).toBe('SUCCEEDED');
+  });
+
+  it('the execution finds the card of a function that ended before it could store it', async () => {
+    await host.fault({
+      ...{ function: 'ApprovalFlowHold', service: 'dynamodb', operation: 'TransactWriteItems' },
+      ...{ kind: 'error', times: 'always' },
+    });
+    incidents += 1;
+    const runId = await host.fileIncident(incident(`not stored ${incidents}`, { sys_updated_by: 'ana' }));
+    const { steps } = await host.waitForRun(runId, (run) => run.steps.some(({ approvalId }) => approvalId));
+    const approvalId = steps.find((step) => step.approvalId)?.approvalId ?? '';
+    await host.idle();
+    const isCard = ({ metadata, blocks }: object & { metadata?: unknown; blocks?: unknown }) =>
+      metadata !== undefined && JSON.stringify(blocks).includes(approvalId);
+    const cards = async () => (await people.messages()).filter(isCard);
+    expect(await cards()).toHaveLength(1);
+    await host.clearFaults();
+    await host.advance(MINUTE_MS);
+    await host.sweep();
+    await people.waiting(runId);
+    expect(await cards()).toHaveLength(1);
+    await people.decide(await people.approval(approvalId), { decision: 'approve' }, BEN);
+    expect((await host.waitForRun(runId)).status).toBe('succeeded');
+  });
+});
 
 describe('while Slack is down', () => {
   const OUTAGE = { system: 'slack', path: 'chat.postMessage', kind: 'status', status: 503, times: 10_000 };

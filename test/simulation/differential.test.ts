@@ -70,6 +70,7 @@ describe('the memory store and DynamoDB', () => {
       ...['commit committed', 'commit lost', 'commit receipt_held', 'commit no_slot'],
       ...['renew true', 'renew false', 'bump true', 'bump false'],
       ...['token stored', 'token changed', 'token has_later_token'],
+      ...['claim true', 'claim false', 'card changed', 'card sent_again'],
     ];
     expect(every.filter((kind) => !results.has(kind))).toEqual([]);
   });

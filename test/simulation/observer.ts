@@ -24,6 +24,7 @@ import { InjectedFault } from './faults.ts';
 import { AgentInvariants } from './invariants/agents.ts';
 import { ApprovalInvariants } from './invariants/approvals.ts';
 import { BulkJobInvariants } from './invariants/bulk-jobs.ts';
+import { CardInvariants } from './invariants/cards.ts';
 import { CommandSessionInvariants } from './invariants/command-sessions.ts';
 import { DeliveryInvariants } from './invariants/deliveries.ts';
 import { DigestInvariants } from './invariants/digests.ts';
@@ -52,6 +53,7 @@ export class Observer {
   readonly schedules: ScheduleInvariants;
   readonly approvals: ApprovalInvariants;
   readonly repeats: RepeatedRunInvariants;
+  readonly cards: CardInvariants;
   readonly digests: DigestInvariants;
   readonly notices: NoticeInvariants;
   readonly bulk: BulkJobInvariants;
@@ -108,6 +110,13 @@ export class Observer {
     this.bulk = new BulkJobInvariants(report, this.situations);
     this.approvals = new ApprovalInvariants(report);
     const { situations } = this;
+    this.cards = new CardInvariants(report, store, {
+      ...known,
+      situations,
+      approval: (id) => this.approvals.now(id),
+      approvals: () => this.approvals.all(),
+      nowMs: () => known.time.now(),
+    });
     this.digests = new DigestInvariants(report, { ...known, situations, approval: (id) => this.approvals.now(id) });
     this.notices = new NoticeInvariants(report, store, { ...known, situations });
     const onStarted = (key: string) => this.effects.commandStarted(key);
@@ -280,8 +289,8 @@ export class Observer {
     this.#onSession(request.by.tenant, task);
   }
 
-  taskTokenStored(before: Approval, changes: Partial<Approval>): void {
-    this.approvals.taskTokenStored(before, changes);
+  changedWithoutCommit(before: Approval, changes: Partial<Approval>): void {
+    this.approvals.changedWithoutCommit(before, changes);
   }
 
   /** A task token may be used twice, or too late, but only with the stored decision. */

@@ -1,4 +1,4 @@
-import { newOutboxEntry } from '../../lambdas/outbox/outbox.ts';
+import { newOutboxEntry, type StartApproval, startWithReminder } from '../../lambdas/outbox/outbox.ts';
 import type { Approval } from '../../lambdas/run/approval.ts';
 import { recordedError } from '../../lambdas/run/errors.ts';
 import { later } from '../../lambdas/run/lease.ts';
@@ -49,7 +49,7 @@ export class RandomOperations {
   next(): Operation {
     this.#operations += 1;
     const makers = [this.#ingest, this.#commit, this.#commit, this.#commit, this.#commit, this.#lease, this.#read];
-    return this.#random.pick([...makers, this.#list, this.#outboxEntries, this.#approvals]).call(this);
+    return this.#random.pick([...makers, this.#list, this.#outboxEntries, this.#approvals, this.#cards]).call(this);
   }
 
   #now(): string {
@@ -116,6 +116,7 @@ export class RandomOperations {
     );
     maybe('due', 0.3, () => draft.note({ dueAt: this.#random.pick([undefined, later(this.#now(), 2_000)]) }));
     maybe('enqueue', 0.3, () => draft.enqueue(this.#entry(run)));
+    maybe('announce', 0.2, () => draft.enqueue(this.#announcement(this.#approval(run, 'requested'))));
     maybe('end', 0.15, () => !isTerminal(run) && draft.move('canceled', BY));
     const change = draft.seal();
     return {
@@ -216,6 +217,27 @@ export class RandomOperations {
       run: (store) =>
         store.storeTaskToken(id, read, { status: 'notified' }, { taskToken: `token ${waitNumber}`, waitNumber }),
     };
+  }
+
+  /** Operations on the outbox entry of the approval, with some of its states. */
+  #cards(): Operation {
+    const read = this.#approval(this.#someRun(), 'requested');
+    const attempts = this.#random.between(0, 2);
+    const claimed = { ...this.#announcement(read), attempts };
+    return this.#random.pick<Operation>([
+      { name: `cancel start ${claimed.id}`, run: (store) => store.cancelStart(claimed.id) },
+      { name: `claim ${claimed.id} at ${attempts}`, run: (store) => store.bumpOutbox(claimed, claimed.dueAt) },
+      {
+        name: `card ${claimed.id} at ${attempts}, ${read.revision}`,
+        run: (store) => store.storeCard(claimed, read, { status: 'notified' }, startWithReminder(claimed)),
+      },
+    ]);
+  }
+
+  #announcement({ tenant, runId, approvalId }: Approval): StartApproval {
+    const clocks = { remindAt: this.#at, slaAt: this.#at, expiresAt: this.#at };
+    const action = { kind: 'start_approval', tenant, runId, approvalId, clocks, announce: true } as const;
+    return newOutboxEntry(action, this.#at) as StartApproval;
   }
 
   #entry({ tenant, runId }: Run) {

@@ -1,4 +1,5 @@
 import type { DigestRequest } from '../../lambdas/approval/digest/post-digest.ts';
+import { isAnnouncement, type StartApproval } from '../../lambdas/outbox/outbox.ts';
 import type { Run } from '../../lambdas/run/run.ts';
 import type { FlagName, FlagValues } from '../../lambdas/run/settings/flags.ts';
 import type { StepMessage } from '../../lambdas/run-changes/step-queue.ts';
@@ -48,6 +49,8 @@ const SWEEPS_EVERY_MS = 60_000;
 const EVENTS_MAX = 25_000;
 /** Paused runs are resumed or canceled this often before all are canceled. */
 const FINAL_ROUNDS = 3;
+/** A second announcement comes after the first one, or while it posts. */
+const ANNOUNCED_TWICE_WITHIN_MS = 2_000;
 const SIGNER = new SeededSigner();
 
 /** As many messages as the sealing function gets at once. */
@@ -163,6 +166,14 @@ export class Simulation {
     const seals = new SimulatedQueue<SealMessage>(this.time, this.#random, SEAL_BATCH, (message, ended) =>
       sealBatches.receive({ message, ended }),
     );
+    // Lambda invokes a function for an event as for a message, and as late, twice or never.
+    const announcements = new SimulatedQueue<StartApproval>(
+      this.time,
+      this.#random,
+      workers,
+      (entry, ended) => this.#functions.announceApproval(entry, ended),
+      ANNOUNCED_TWICE_WITHIN_MS,
+    );
     const decisions = new SimulatedQueue<ApprovalFollow>(this.time, this.#random, 2, (message, ended) =>
       this.#functions.publishDecision(message, ended),
     );
@@ -206,6 +217,7 @@ export class Simulation {
             seals.send({ entryId, tenant, runId, again: entry.attempts > 0 }, 0, fault);
           else if (entry.kind === 'seal_addendum') seals.send({ entryId, tenant, runId, seq: entry.seq }, 0, fault);
           else if (entry.kind === 'store_output') seals.send({ entryId, tenant, runId, isOutput: true }, 0, fault);
+          else if (entry.kind === 'start_approval' && isAnnouncement(entry)) announcements.send(entry, 0, fault);
           else if (entry.kind === 'start_approval') this.machine.start(entry);
           else if (entry.kind === 'notify_run_end') notices.send({ entryId, tenant, runId }, 0, fault);
           else if (entry.kind === 'post_progress') notices.send({ entryId, tenant, runId, seq: entry.seq }, 0, fault);

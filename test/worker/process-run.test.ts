@@ -338,7 +338,7 @@ steps:
   - { id: label, tool: github.labels.add, with: { owner: octo-org, repo: payments, number: 7, labels: [triage] } }
 `;
 
-  it('stops the run until someone decides: the approval is requested and its state machine is started', async () => {
+  it('stops the run until someone decides: the approval is requested and its card is posted', async () => {
     const message = await shop.begin(GATED);
     await shop.work(message);
     const { run, steps } = await shop.now(message);
@@ -350,7 +350,8 @@ steps:
       stepId: 'gate',
       expiresAt,
     });
-    expect(shop.outbox.startedApprovals()).toMatchObject([{ approvalId, ...message }]);
+    expect(shop.outbox.receiveAnnouncements()).toMatchObject([{ approvalId, ...message }]);
+    expect(shop.outbox.startedApprovals()).toEqual([]);
     shop.clock.advance(DAY_MS - 1);
     await shop.work(message);
     expect((await shop.now(message)).run.seq).toBe(run.seq);

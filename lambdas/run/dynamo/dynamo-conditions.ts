@@ -70,6 +70,12 @@ export const attemptsAre = (attempts: number): Condition => ({
   values: { ':attempts': attempts },
 });
 
+/** Who posts a card counts an attempt first. Another entry, or none, starts an execution and posts nothing. */
+export const CARD_IS_NOT_BEING_POSTED: Condition = {
+  expression: 'attribute_not_exists(#announce) OR #attempts = :none',
+  values: { ':none': 0 },
+};
+
 /** For an entry that another program wrote. */
 export const ATTEMPTS_ARE_NOT_COUNTED: Condition = {
   expression: 'attribute_exists(#pk) AND NOT attribute_type(#attempts, :number)',

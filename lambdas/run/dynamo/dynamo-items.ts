@@ -44,6 +44,7 @@ const CONDITIONED = [
   'status',
   'revision',
   'attempts',
+  'announce',
   'waitNumber',
   'expiresAt',
   'holder',

@@ -82,13 +82,15 @@ export class DynamoRows {
     }
   }
 
-  /** Deletes one row without a transaction. */
-  async delete(key: Key, pause: Pause): Promise<void> {
+  /** Deletes one row without a transaction, unless the condition is not met. */
+  async delete(key: Key, pause: Pause, condition?: Condition): Promise<void> {
+    const fields = condition && conditionFields(condition);
     for (let attempt = 1; ; attempt += 1) {
       try {
-        await this.#client.send(new DeleteItemCommand({ TableName: this.#table, Key: marshall(key) }));
+        await this.#client.send(new DeleteItemCommand({ TableName: this.#table, Key: marshall(key), ...fields }));
         return;
       } catch (error) {
+        if (error instanceof ConditionalCheckFailedException) return;
         // A transaction is writing the row.
         if (!(error instanceof TransactionConflictException) || attempt === UNREAD_ATTEMPTS_MAX) throw error;
         await pause.sleep(pause.random() * UNREAD_BACKOFF_MS * 2 ** attempt);

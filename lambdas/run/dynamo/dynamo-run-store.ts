@@ -1,5 +1,5 @@
 import type { TransactWriteItem } from '@aws-sdk/client-dynamodb';
-import type { OutboxEntry } from '../../outbox/outbox.ts';
+import type { OutboxEntry, StartApproval } from '../../outbox/outbox.ts';
 import type { Approval } from '../approval.ts';
 import type { Commit, CreatedRun, RunChange, StepWrite } from '../commit.ts';
 import type { IdempotencyRecord } from '../idempotency.ts';
@@ -23,6 +23,7 @@ import { capWrite } from './dynamo-caps.ts';
 import {
   ATTEMPTS_ARE_NOT_COUNTED,
   attemptsAre,
+  CARD_IS_NOT_BEING_POSTED,
   dueTimeIs,
   leaseIsHeldAt,
   leaseIsNotTaken,
@@ -277,6 +278,25 @@ export class DynamoRunStore extends DynamoRunReads implements RunStore {
     ]);
     if (!refusals) return 'stored';
     return isRefusal(refusals[0]) ? 'changed' : 'has_later_token';
+  }
+
+  async storeCard(
+    claimed: StartApproval,
+    read: Approval,
+    changes: Partial<Approval>,
+    start: StartApproval,
+  ): ReturnType<RunStore['storeCard']> {
+    const { revision } = read;
+    const refusals = await this.#transact([
+      this.rows.put(approvalItem({ ...read, ...changes, revision: revision + 1 }), revisionIs(revision)),
+      this.rows.put(outboxItem(start), attemptsAre(claimed.attempts)),
+    ]);
+    if (!refusals) return 'stored';
+    return isRefusal(refusals[0]) ? 'changed' : 'sent_again';
+  }
+
+  async cancelStart(entryId: string): Promise<void> {
+    await this.rows.delete(keys.outboxKey(entryId), this.pause, CARD_IS_NOT_BEING_POSTED);
   }
 }
 

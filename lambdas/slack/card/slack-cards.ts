@@ -58,6 +58,12 @@ export class SlackCards implements Cards {
     });
   }
 
+  async find(approval: Approval): Promise<PostedMessage | undefined> {
+    const access = await this.#connection(approval, 'slack');
+    const { tenant, approvalId, channel, requestedAt: since } = approval;
+    return access && findPosted(access, { mark: markOf(tenant, approvalId), channel, since });
+  }
+
   /**
    * Two functions may update the card at the same time, and the older state may arrive last. So each reads the approval
    * again after drawing, and redraws if it has changed: the last to draw has seen the last change.
@@ -159,12 +165,26 @@ interface Posting {
   message: Message;
 }
 
+const EVENT_TYPE = 'countersign_approval';
+
+/** The message of an earlier attempt, if Slack shows it. */
+async function findPosted(
+  access: Access,
+  { mark, ...where }: Pick<Posting, 'mark' | 'channel' | 'threadTs' | 'since'>,
+): Promise<PostedMessage | undefined> {
+  const found = await findMarked(access, { eventType: EVENT_TYPE, mark }, where);
+  return found.kind === 'found' ? { channel: found.channel, ts: found.ts } : undefined;
+}
+
 /** Posts a message unless an earlier attempt has posted it. If Slack does not show that, a second card is better than none. */
 async function postOnce(access: Access, posting: Posting): Promise<PostedMessage> {
-  const { channel, threadTs, mayBePosted, message } = posting;
-  const mark = { eventType: 'countersign_approval', mark: posting.mark } as const;
-  const earlier = mayBePosted ? await findMarked(access, mark, posting) : undefined;
-  if (earlier?.kind === 'found') return { channel: earlier.channel, ts: earlier.ts };
+  const { mark, channel, threadTs, mayBePosted, message } = posting;
+  const earlier = mayBePosted ? await findPosted(access, posting) : undefined;
+  if (earlier) return earlier;
   const thread = threadTs === undefined ? {} : { thread_ts: threadTs, reply_broadcast: true };
-  return postMarked(access, mark, { channel, ...thread, ...message, ...NO_PARSING_OR_PREVIEWS });
+  return postMarked(
+    access,
+    { eventType: EVENT_TYPE, mark },
+    { channel, ...thread, ...message, ...NO_PARSING_OR_PREVIEWS },
+  );
 }

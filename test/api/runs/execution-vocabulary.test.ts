@@ -33,6 +33,7 @@ const ESCALATION: Omit<Waiting, 'tenant' | 'runId' | 'approvalId'> = {
 };
 const CARDS = {
   post: async () => undefined,
+  find: async () => undefined,
   update: async () => {},
   remind: async () => {},
   escalate: async () => {},

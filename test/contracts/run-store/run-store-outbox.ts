@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { newOutboxEntry, type OutboxEntry } from '../../../lambdas/outbox/outbox.ts';
+import { newOutboxEntry, type OutboxEntry, type StartApproval } from '../../../lambdas/outbox/outbox.ts';
 import type { Approval } from '../../../lambdas/run/approval.ts';
 import { later } from '../../../lambdas/run/lease.ts';
 import type { Run, TerminalRun } from '../../../lambdas/run/run.ts';
@@ -328,6 +328,66 @@ export function describeOutboxAndApprovals(bench: RunStoreBench): void {
       expect(await bench.store.storeTaskToken(entry.id, held, { status: 'notified' })).toBe('stored');
       expect(await read(approval)).toMatchObject({ status: 'notified', revision: 3 });
       expect(await bench.store.taskToken(run.tenant, run.runId, approval.approvalId)).toBe('task-token');
+    });
+
+    describe('whose card is posted without an execution', () => {
+      /** Somebody has claimed the entry, and posts the card. */
+      async function announced() {
+        const { run, approval, entry } = await withApproval();
+        const announcing = { ...(entry as StartApproval), announce: true as const };
+        const noted = change(run).note({ assignee: 'ana' }).enqueue(announcing).seal();
+        expect(await bench.store.commit(noted)).toEqual({ outcome: 'committed' });
+        expect(await bench.store.bumpOutbox(announcing, announcing.dueAt)).toBe(true);
+        const claimed = { ...announcing, attempts: 1 };
+        return { run: noted.run, approval, unclaimed: announcing, claimed };
+      }
+      const remindAt = later(AT, 5 * MINUTE_MS);
+      const startOf = ({ announce: _announced, ...entry }: StartApproval): StartApproval => ({
+        ...entry,
+        dueAt: remindAt,
+      });
+      const entries = (tenant: string) => dueEntries('2999-01-01T00:00:00.000Z', tenant);
+      const card = { channel: 'C1', ts: '1' };
+
+      it('store the card with the entry that starts the execution later', async () => {
+        const { approval, claimed } = await announced();
+        const changes = { status: 'notified', card } as const;
+        expect(await bench.store.storeCard(claimed, approval, changes, startOf(claimed))).toBe('stored');
+        expect(await read(approval)).toEqual({ ...approval, ...changes, revision: 2 });
+        expect(await dueEntries(later(remindAt, -1), approval.tenant)).toEqual([]);
+        expect(await dueEntries(remindAt, approval.tenant)).toEqual([startOf(claimed)]);
+        expect(await bench.store.storeCard(claimed, approval, changes, startOf(claimed))).toBe('changed');
+      });
+
+      it('store nothing if the sweeper has sent the entry again', async () => {
+        const { approval, claimed } = await announced();
+        expect(await bench.store.bumpOutbox(claimed, remindAt)).toBe(true);
+        expect(await bench.store.storeCard(claimed, approval, { card }, startOf(claimed))).toBe('sent_again');
+        await bench.store.completeOutboxEntry(claimed.id);
+        expect(await bench.store.storeCard(claimed, approval, { card }, startOf(claimed))).toBe('sent_again');
+        expect(await read(approval)).toEqual(approval);
+        expect(await entries(approval.tenant)).toEqual([]);
+      });
+
+      it('keep the entry while somebody may post the card, and give it up before and after that', async () => {
+        const { approval, unclaimed, claimed } = await announced();
+        await bench.store.cancelStart(claimed.id);
+        expect(await entries(approval.tenant)).toEqual([claimed]);
+        await bench.store.storeCard(claimed, approval, { card }, startOf(claimed));
+        await bench.store.cancelStart(claimed.id);
+        expect(await entries(approval.tenant)).toEqual([]);
+        await bench.store.cancelStart(claimed.id);
+        expect(await bench.store.bumpOutbox(unclaimed, unclaimed.dueAt)).toBe(false);
+      });
+
+      it('give up an entry that nobody has claimed', async () => {
+        const { run, approval, entry } = await withApproval();
+        const announcing = { ...(entry as StartApproval), announce: true as const };
+        await bench.store.commit(change(run).note({ assignee: 'ana' }).enqueue(announcing).seal());
+        await bench.store.cancelStart(entry.id);
+        expect(await entries(approval.tenant)).toEqual([]);
+        expect(await bench.store.bumpOutbox(announcing, announcing.dueAt)).toBe(false);
+      });
     });
 
     it('change only from the revision that the writer has read', async () => {

@@ -1,5 +1,11 @@
 import type * as z from 'zod';
-import type { ApprovalClocks, OutboxDispatcher, OutboxEntry } from '../../../lambdas/outbox/outbox.ts';
+import {
+  type ApprovalClocks,
+  isAnnouncement,
+  type OutboxDispatcher,
+  type OutboxEntry,
+  type StartApproval,
+} from '../../../lambdas/outbox/outbox.ts';
 import { type Passage, undisturbed } from '../passage.ts';
 
 export interface SealRequest {
@@ -30,10 +36,11 @@ export type RunEndRequest = Omit<ApprovalFollow, 'approvalId'>;
 
 export type ApprovalStart = ApprovalFollow & z.infer<typeof ApprovalClocks>;
 
-/** Replaces the queues and the approval state machine: collects messages; an approval starts once for each name. */
+/** Replaces the queues, the function that posts cards and the approval state machine: collects messages; an approval starts once for each name. */
 export class MemoryOutbox implements OutboxDispatcher {
   readonly #passage: Passage;
   readonly #approvals = new Map<string, ApprovalStart>();
+  readonly #announced: StartApproval[] = [];
   readonly #seals: SealRequest[] = [];
   readonly #follows: ApprovalFollow[] = [];
   readonly #digests: DigestAsk[] = [];
@@ -74,6 +81,7 @@ export class MemoryOutbox implements OutboxDispatcher {
       if (kind === 'follow_approval') this.#follows.push({ ...request, approvalId });
       else if (kind === 'list_overdue' || kind === 'repeat_digest')
         this.#digests.push({ kind, ...request, approvalId });
+      else if (isAnnouncement(entry)) this.#announced.push(entry);
       else if (!this.#approvals.has(approvalId))
         this.#approvals.set(approvalId, { ...request, approvalId, ...entry.clocks });
     });
@@ -102,6 +110,11 @@ export class MemoryOutbox implements OutboxDispatcher {
   /** Takes out the requests to notify of the end of runs. */
   receiveEnds(): RunEndRequest[] {
     return this.#ends.splice(0);
+  }
+
+  /** Takes out the entries of approvals whose card is to be posted. */
+  receiveAnnouncements(): StartApproval[] {
+    return this.#announced.splice(0);
   }
 
   startedApprovals(): ApprovalStart[] {

@@ -1,4 +1,4 @@
-import { isStuck, type OutboxEntry } from '../../../lambdas/outbox/outbox.ts';
+import { isStuck, type OutboxEntry, type StartApproval } from '../../../lambdas/outbox/outbox.ts';
 import {
   type Approval,
   type ClosedApprovalList,
@@ -110,6 +110,8 @@ export class MemoryRunStore implements RunStore {
     evidence: (tenant: string, runId: string) => this.#evidence.peek(runOf(tenant, runId)),
     addenda: (tenant: string, runId: string) => this.#addenda.peekPartition(runOf(tenant, runId)),
     outbox: () => this.#outbox.peekAll(),
+    taskToken: (tenant: string, runId: string, approvalId: string) =>
+      this.#taskTokens.peek(runOf(tenant, runId), approvalId)?.taskToken,
     /** When the sweeper will find a run. */
     dueAt: (run: Run) => this.#dueTime(run)?.dueAt,
     logged: (tenant: string, day: string) => this.#logged.peekPartition(`${tenant}#${day}`),
@@ -586,6 +588,32 @@ export class MemoryRunStore implements RunStore {
       ]);
       if (!refusals) return 'stored';
       return refusals[0] ? 'changed' : 'has_later_token';
+    });
+  }
+
+  storeCard(
+    claimed: StartApproval,
+    read: Approval,
+    changes: Partial<Approval>,
+    start: StartApproval,
+  ): ReturnType<RunStore['storeCard']> {
+    return this.operation('storeCard', () => {
+      const key = [runOf(read.tenant, read.runId), read.approvalId] as const;
+      const announced: Approval = { ...read, ...changes, revision: read.revision + 1 };
+      const refusals = transact([
+        write(this.#approvals, key, announced, (now) => now?.revision === read.revision),
+        write(this.#outbox, [start.id], start, (now) => now?.attempts === claimed.attempts),
+      ]);
+      if (!refusals) return 'stored';
+      return refusals[0] ? 'changed' : 'sent_again';
+    });
+  }
+
+  cancelStart(entryId: string): Promise<void> {
+    return this.operation('cancelStart', () => {
+      const isNotBeingPosted = (now: OutboxEntry | undefined) =>
+        !(now && 'announce' in now && now.announce) || now.attempts === 0;
+      transact([write(this.#outbox, [entryId], undefined, isNotBeingPosted)]);
     });
   }
 

@@ -5,8 +5,8 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { AwsError, type JsonService } from '../../../local/aws/aws.ts';
+import type { RestService } from '../../../local/aws/aws-calls.ts';
 import { errorReply, readRequest, send, type WireReply, type WireRequest } from '../../../local/aws/wire.ts';
-import type { LocalS3 } from '../../../local/cloud/s3.ts';
 
 export interface Wire {
   /** The configuration of any SDK client that should talk to the services. */
@@ -19,8 +19,14 @@ export interface Wire {
   close(): Promise<void>;
 }
 
+type Rest = Pick<RestService, 'handle'>;
+
 /** `json` maps the prefix of `x-amz-target` (AmazonSQS, AWSStepFunctions, secretsmanager, TrentService) to its service. */
-export async function openWire(services: { json?: Record<string, JsonService>; s3?: LocalS3 }): Promise<Wire> {
+export async function openWire(services: {
+  json?: Record<string, JsonService>;
+  s3?: Rest;
+  lambda?: Rest;
+}): Promise<Wire> {
   const server = createServer((request, response) => {
     answer(services, request, response).catch((error) => {
       response.writeHead(500).end(String(error));
@@ -43,7 +49,7 @@ export async function openWire(services: { json?: Record<string, JsonService>; s
 }
 
 async function answer(
-  services: { json?: Record<string, JsonService>; s3?: LocalS3 },
+  services: { json?: Record<string, JsonService>; s3?: Rest; lambda?: Rest },
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
@@ -58,12 +64,13 @@ async function answer(
 }
 
 async function execute(
-  { json = {}, s3 }: { json?: Record<string, JsonService>; s3?: LocalS3 },
+  { json = {}, s3, lambda }: { json?: Record<string, JsonService>; s3?: Rest; lambda?: Rest },
   prefix: string,
   operation: string,
   wire: WireRequest,
 ): Promise<WireReply> {
-  if (prefix === '' && s3) return s3.handle(wire);
+  const rest = s3 ?? lambda;
+  if (prefix === '' && rest) return rest.handle(wire);
   const service = json[prefix];
   if (service === undefined) throw new Error(`this wire has no service ${prefix || 'S3'}`);
   const result = await service.call(operation, JSON.parse(wire.body.toString() || '{}'));

@@ -8,6 +8,8 @@ const FIRST_RETRY_MS = 2_000;
 const RETRY_BACKOFF = 2;
 const LONGEST_RETRY_MS = 60_000;
 
+const SHORTEST_STAGE_MS = 1_000;
+
 type Start = Extract<OutboxEntry, { kind: 'start_approval' }>;
 
 export interface Execution {
@@ -58,7 +60,8 @@ export class ApprovalMachine {
     const { remindAt, slaAt, expiresAt } = entry.clocks;
     const dueAt = { notify: remindAt, remind: slaAt, escalate: expiresAt }[escalationStage];
     this.#wait(execution, entry, escalationStage, 1);
-    this.#time.after(Date.parse(dueAt) - this.#time.now(), () => {
+    // As `stageSeconds`: a stage that is due lasts a second.
+    this.#time.after(Math.max(SHORTEST_STAGE_MS, Date.parse(dueAt) - this.#time.now()), () => {
       if (execution.ended === 'no') this.#enterStage(execution, entry, at + 1);
     });
   }

@@ -7,6 +7,7 @@ import { handleBulk } from '../../../lambdas/api/bulk/bulk.ts';
 import { applyPlan } from '../../../lambdas/api/definitions/apply-plan.ts';
 import { replayOf, rerunOf } from '../../../lambdas/api/start/repeat-run.ts';
 import { startOnce } from '../../../lambdas/api/start/start-once.ts';
+import { announceApproval } from '../../../lambdas/approval/announce-approval.ts';
 import { type Deciding, decide } from '../../../lambdas/approval/decide.ts';
 import { type DigestRequest, postDigest } from '../../../lambdas/approval/digest/post-digest.ts';
 import { publishDecision } from '../../../lambdas/approval/publish-decision.ts';
@@ -20,6 +21,7 @@ import type { Delivery } from '../../../lambdas/intake/delivery.ts';
 import { publishedVersion } from '../../../lambdas/intake/start-automation.ts';
 import { notifyRunEnd } from '../../../lambdas/notify/notify-run-end.ts';
 import { postProgress } from '../../../lambdas/notify/post-progress.ts';
+import type { StartApproval } from '../../../lambdas/outbox/outbox.ts';
 import { appliedPlan } from '../../../lambdas/plan/applied-plan.ts';
 import { planRun } from '../../../lambdas/plan/plan.ts';
 import { PLAN_VALID_MS } from '../../../lambdas/plan/plan-store.ts';
@@ -62,6 +64,10 @@ const DIGESTER = 'digester';
 /** The requests of these invocations are digests, not writes of runs. */
 export const isDigester = ({ id }: Pick<Invocation, 'id'>): boolean =>
   id.startsWith(PUBLISHER) || id.startsWith(DIGESTER);
+
+const ANNOUNCER = 'announcer';
+/** Invocations that post the cards of new approvals. */
+export const isAnnouncer = ({ id }: Pick<Invocation, 'id'>): boolean => id.startsWith(ANNOUNCER);
 
 const NOTIFIER = 'notifier';
 const EVENTS = 'slack events';
@@ -201,6 +207,11 @@ export class Functions {
         note(message, (await Promise.allSettled([alone]))[0]);
       }
     });
+  }
+
+  announceApproval(entry: StartApproval, ended: (ending: Ending) => void): void {
+    const { tenant, runId } = entry;
+    this.#invoke(ANNOUNCER, { tenant, runId }, ended, (ports) => announceApproval(ports, entry));
   }
 
   waitForDecision(waiting: Waiting, ended: (ending: Ending | 'closed') => void): void {

@@ -3,7 +3,9 @@ import type { BulkJobs } from '../../../lambdas/api/bulk/bulk-job.ts';
 import type { DigestStore } from '../../../lambdas/approval/digest/digest-store.ts';
 import type { TaskTokens } from '../../../lambdas/approval/publish-decision.ts';
 import type { Cards } from '../../../lambdas/approval/wait-for-decision.ts';
+import { allowedMs } from '../../../lambdas/connectors/attempt-deadline.ts';
 import type { Connections } from '../../../lambdas/connectors/connections.ts';
+import { EXCHANGE_TIMEOUT_MS } from '../../../lambdas/connectors/exchange.ts';
 import type { Ids, Log } from '../../../lambdas/entry/ports.ts';
 import type { EvidenceStore, Signer } from '../../../lambdas/evidence/evidence-store.ts';
 import type { NoticeStore } from '../../../lambdas/notify/notice-store.ts';
@@ -24,11 +26,13 @@ import type { MemoryRunStore } from '../../fakes/memory/memory-run-store.ts';
 import { OwnThreadExpressions } from '../../fakes/own-thread-expressions.ts';
 import type { CallKind, Fault } from '../faults.ts';
 import type { BulkJobInvariants } from '../invariants/bulk-jobs.ts';
+import type { CardInvariants } from '../invariants/cards.ts';
 import type { DigestInvariants } from '../invariants/digests.ts';
 import type { KillSwitchInvariants } from '../invariants/kill-switch.ts';
 import type { NoticeInvariants } from '../invariants/notices.ts';
 import type { Situations } from '../situations.ts';
 import type { FaultyCalls } from './faulty-calls.ts';
+import { isAnnouncer } from './functions.ts';
 import type { Invocation } from './invocation.ts';
 import type { SimulatedPolicy } from './simulated-policy.ts';
 import type { SimulatedTargets } from './simulated-targets.ts';
@@ -62,7 +66,8 @@ export interface SharedServices {
     committing(by: Invocation, change: RunChange, commit: () => Promise<CommitResult>): Promise<CommitResult>;
     ingesting(ingest: Ingest, write: () => Promise<IngestResult>): Promise<IngestResult>;
     sealing(key: string, document: Buffer): void;
-    taskTokenStored(before: Approval, changes: Partial<Approval>): void;
+    changedWithoutCommit(before: Approval, changes: Partial<Approval>): void;
+    cards: CardInvariants;
     taskTokenUsed(decision: Parameters<TaskTokens['complete']>[1], executionWaited: boolean): void;
     bulk: BulkJobInvariants;
     killSwitch: KillSwitchInvariants;
@@ -132,9 +137,11 @@ export function portsFor(shared: SharedServices, by: Invocation) {
     outboxEntries: call('store', 'outboxEntries', (...args: Parameters<RunStore['outboxEntries']>) =>
       store.outboxEntries(...args),
     ),
-    bumpOutbox: call('store', 'bumpOutbox', (...args: Parameters<RunStore['bumpOutbox']>) => {
-      observer.situations.record('the sweeper sends an outbox entry again');
-      return store.bumpOutbox(...args);
+    bumpOutbox: call('store', 'bumpOutbox', async (...args: Parameters<RunStore['bumpOutbox']>) => {
+      if (!isAnnouncer(by)) observer.situations.record('the sweeper sends an outbox entry again');
+      const bumped = await store.bumpOutbox(...args);
+      observer.cards.announced(by, args[0].id, bumped);
+      return bumped;
     }),
     stuckOutbox: call('store', 'stuckOutbox', (...args: Parameters<RunStore['stuckOutbox']>) =>
       store.stuckOutbox(...args),
@@ -158,11 +165,27 @@ export function portsFor(shared: SharedServices, by: Invocation) {
     completeOutboxEntry: call('store', 'completeOutboxEntry', async (entryId: string) => {
       await store.completeOutboxEntry(entryId);
       observer.digests.completed(entryId);
+      observer.cards.checkHeld(entryId);
+    }),
+    storeCard: call('store', 'storeCard', async (...args: Parameters<RunStore['storeCard']>) => {
+      const [{ id }, read, changes] = args;
+      const result = await store.storeCard(...args);
+      if (result === 'stored') {
+        observer.changedWithoutCommit(read, changes);
+        observer.cards.stored();
+      }
+      observer.cards.checkHeld(id);
+      return result;
+    }),
+    cancelStart: call('store', 'cancelStart', async (entryId: string) => {
+      await store.cancelStart(entryId);
+      observer.cards.checkHeld(entryId);
     }),
     storeTaskToken: call('store', 'storeTaskToken', async (...args: Parameters<RunStore['storeTaskToken']>) => {
-      const [, read, changes] = args;
+      const [id, read, changes] = args;
       const result = await store.storeTaskToken(...args);
-      if (result === 'stored') observer.taskTokenStored(read, changes);
+      if (result === 'stored') observer.changedWithoutCommit(read, changes);
+      observer.cards.checkHeld(id);
       return result;
     }),
     countPendingApprovals: call('store', 'countPendingApprovals', (tenant: string) =>
@@ -301,12 +324,17 @@ export function portsFor(shared: SharedServices, by: Invocation) {
       shared.policy.decide(by.machine, fault, ...asked),
     ),
   };
+  const post = call('notification', 'cards.post', async (approval: Approval) => observer.cards.post(by, approval));
+  const find = call('notification', 'cards.find', async (approval: Approval) => observer.cards.find(approval));
   const cards: Cards = {
-    post: call('notification', 'cards.post', async ({ channel, approvalId }: Approval) => ({
-      channel,
-      ts: approvalId,
-    })),
-    update: call('notification', 'cards.update', async () => {}),
+    post: async (approval, mayBePosted) => {
+      const found = mayBePosted ? await find(approval) : undefined;
+      if (found) return found;
+      allowedMs({ system: 'Slack', writes: true, timeoutMs: EXCHANGE_TIMEOUT_MS });
+      return post(approval);
+    },
+    find,
+    update: call('notification', 'cards.update', async (approval: Approval) => observer.cards.update(approval)),
     remind: call('notification', 'cards.remind', async () => {}),
     alert: call('notification', 'cards.alert', async () => {}),
   };

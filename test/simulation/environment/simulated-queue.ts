@@ -6,6 +6,7 @@ import type { VirtualTime } from './virtual-time.ts';
 /** AWS advises six times the consumer's timeout, and the stack does so. */
 const VISIBILITY_MS = 180_000;
 const RECEIVES_MAX = 5;
+const SOON_MS = 60;
 const LATE_MS = [2_000, 150_000] as const;
 
 /** Starts a consumer of a message, and reports how it ended. */
@@ -16,12 +17,21 @@ export class SimulatedQueue<Message> {
   readonly #time: VirtualTime;
   readonly #random: SeededRandom;
   readonly #consume: Consume<Message>;
+  readonly #doubledWithinMs: number;
   readonly #waiting: { message: Message; receives: number }[] = [];
   #free: number;
   #open = 0;
   deadLetters = 0;
 
-  constructor(time: VirtualTime, random: SeededRandom, consumers: number, consume: Consume<Message>) {
+  constructor(
+    time: VirtualTime,
+    random: SeededRandom,
+    consumers: number,
+    consume: Consume<Message>,
+    /** The second copy of a message arrives within this time. */
+    doubledWithinMs = SOON_MS,
+  ) {
+    this.#doubledWithinMs = doubledWithinMs;
     this.#time = time;
     this.#random = random;
     this.#free = consumers;
@@ -37,7 +47,8 @@ export class SimulatedQueue<Message> {
     if (fault === 'message_lost') return;
     const copies = fault === 'message_doubled' || fault === 'repeated' ? 2 : 1;
     for (let copy = 0; copy < copies; copy += 1) {
-      const late = fault === 'message_delayed' ? this.#random.between(...LATE_MS) : this.#random.between(1, 60);
+      const soonMs = copy === 0 ? SOON_MS : this.#doubledWithinMs;
+      const late = fault === 'message_delayed' ? this.#random.between(...LATE_MS) : this.#random.between(1, soonMs);
       this.#put({ message, receives: 0 }, delayMs + late);
     }
   }

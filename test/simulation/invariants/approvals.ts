@@ -66,8 +66,8 @@ export class ApprovalInvariants {
     }
   }
 
-  /** Its Step Functions execution has changed it without a commit: that decides nothing. */
-  taskTokenStored(before: Approval, changes: Partial<Approval>): void {
+  /** Its announcement or its Step Functions execution has changed it without a commit: that decides nothing. */
+  changedWithoutCommit(before: Approval, changes: Partial<Approval>): void {
     const stored = { ...before, ...changes, revision: before.revision + 1 };
     if (!isOpen(stored)) this.#report('only people, its expiry and its run close an approval', before.approvalId);
     this.#changed(stored);

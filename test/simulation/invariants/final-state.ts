@@ -41,7 +41,7 @@ export function checkFinalState(simulation: Simulation): void {
   simulation.observer.digests.checkListed(simulation.observer.approvals.all(), simulation.hadFaults);
 }
 
-/** Every approval is closed, and every execution that waited for it has ended. */
+/** Every approval is closed, every card shows it, and every execution that waited for it has ended. */
 function checkApprovals(simulation: Simulation): void {
   for (const { approvalId, status } of simulation.observer.approvals.all()) {
     if (isOpen({ status })) simulation.violate('every approval is closed', approvalId);
@@ -49,6 +49,7 @@ function checkApprovals(simulation: Simulation): void {
   for (const { approvalId, ended } of simulation.machine.executions.values()) {
     if (ended === 'no') simulation.violate('every Step Functions execution ends', approvalId);
   }
+  simulation.observer.cards.checkFinal(new Set(simulation.machine.executions.keys()), simulation.hadFaults);
 }
 
 /** There is one document, its hash is recorded, and it is about this run only. */

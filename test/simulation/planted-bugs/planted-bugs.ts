@@ -1,5 +1,6 @@
 import type { CrashPointFault } from '../jobs.ts';
 import { RULES_FOLLOWED } from '../observer.ts';
+import { PLANTED_CARD_BUGS } from './planted-card-bugs.ts';
 import { PLANTED_SESSION_BUGS } from './planted-session-bugs.ts';
 
 /** A plausible bug: small edits of the real code, each of a text that occurs exactly once. */
@@ -1325,5 +1326,6 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     shapes: 'none',
     seedShapes: THREAD,
   },
+  ...PLANTED_CARD_BUGS,
   ...PLANTED_SESSION_BUGS,
 ];

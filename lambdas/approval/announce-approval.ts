@@ -1,0 +1,94 @@
+import { type AttemptDeadline, withinDeadline } from '../connectors/attempt-deadline.ts';
+import { OutcomeUnknown, TargetRefused } from '../connectors/target-errors.ts';
+import { type Clock, isoNow, type Log } from '../entry/ports.ts';
+import { resendDelayMs, type StartApproval, startWithReminder } from '../outbox/outbox.ts';
+import { type Approval, isOpen } from '../run/approval.ts';
+import { CountersignError } from '../run/errors.ts';
+import { arrivesBefore, later } from '../run/lease.ts';
+import type { RunStore } from '../run/run-store.ts';
+import type { Cards } from './wait-for-decision.ts';
+
+/** Others may edit or vote while the card is posted; it is stored with their changes. */
+const TRIES_MAX = 8;
+/** From the claim until the card is sent, if nothing is slow. */
+const TIME_TO_POST_MS = 5_000;
+
+export interface Announcer {
+  runs: Pick<RunStore, 'approval' | 'bumpOutbox' | 'storeCard' | 'completeOutboxEntry'>;
+  cards: Cards;
+  clock: Clock;
+  log: Log;
+}
+
+/**
+ * Posts the card of a new approval, right after the commit that requested it. Most approvals are decided before people are
+ * reminded, and need no execution:
+ *
+ *   claim the outbox entry -> read the approval -> post the card -> store the card; the entry is due with the reminder
+ *
+ * The claim has the entry's due time as its lease: only who has claimed the entry posts, and only while the card arrives before
+ * the entry is due. Then the sweeper starts the execution, which searches for the card before it posts one. So nothing is lost
+ * if this invocation fails or never happens, and a second one changes nothing.
+ */
+export async function announceApproval(announcer: Announcer, entry: StartApproval): Promise<void> {
+  const { runs, clock, log } = announcer;
+  const { tenant, approvalId } = entry;
+  // The commit was slow, or this invocation is late. Usually the time stays, because moving it in the index costs two units.
+  const isLate = !arrivesBefore(entry.dueAt, clock.now() + TIME_TO_POST_MS);
+  const dueAt = isLate ? later(isoNow(clock), resendDelayMs(0)) : entry.dueAt;
+  // Another invocation or the sweeper was first, or the approval is closed.
+  if (!(await runs.bumpOutbox(entry, dueAt))) return;
+  try {
+    await postAndStore(announcer, { ...entry, attempts: entry.attempts + 1, dueAt });
+  } catch (error) {
+    if (!isOfTarget(error)) throw error;
+    log.warn('an approval could not be announced; the sweeper starts its execution', { tenant, approvalId, error });
+  }
+}
+
+async function postAndStore(announcer: Announcer, claimed: StartApproval): Promise<void> {
+  const { runs, cards, log } = announcer;
+  const { tenant, runId, approvalId } = claimed;
+  const read = () => runs.approval(tenant, runId, approvalId);
+  let approval = await read();
+  const shown = approval?.revision;
+  let card: Approval['card'];
+  if (approval && isOpen(approval)) card = await post(announcer, claimed, approval);
+  for (let tries = 1; approval && isOpen(approval); tries += 1) {
+    const notified: Partial<Approval> = { status: 'notified', card };
+    const result = await runs.storeCard(claimed, approval, notified, startWithReminder(claimed));
+    if (result === 'stored') {
+      // The card shows the approval as it was before an edit or a vote.
+      if (approval.revision !== shown)
+        await cards.update({ ...approval, ...notified, revision: approval.revision + 1 });
+      return;
+    }
+    if (result === 'sent_again')
+      return log.warn('the execution of an approval stores its card', { tenant, approvalId });
+    if (tries === TRIES_MAX) throw new Error(`approval ${approvalId} is changing too fast`);
+    approval = await read();
+    // The response to our own write was lost.
+    if (approval?.status === 'notified') return;
+  }
+  // Closed while the card was posted: no row names the card, so the decision must be shown on it here.
+  if (approval && card) await cards.update({ ...approval, card });
+  await runs.completeOutboxEntry(claimed.id);
+}
+
+/** Nobody has posted the card before, because nobody has claimed the entry before. */
+function post({ cards, clock }: Announcer, { dueAt }: StartApproval, approval: Approval): Promise<Approval['card']> {
+  const deadline: AttemptDeadline = {
+    allowMs({ system, timeoutMs }) {
+      if (arrivesBefore(dueAt, clock.now())) return timeoutMs;
+      throw new CountersignError('LEASE_LOST', `too little time is left to call ${system} before ${dueAt}`);
+    },
+    requestNotSent() {},
+  };
+  return withinDeadline(deadline, () => cards.post(approval, false));
+}
+
+/** Slack refused the card or did not respond, or the time was up before the request. */
+const isOfTarget = (error: unknown): boolean =>
+  error instanceof TargetRefused ||
+  error instanceof OutcomeUnknown ||
+  (error instanceof CountersignError && error.code === 'LEASE_LOST');
