@@ -108,13 +108,12 @@ async function notify(waiter: Waiter, waiting: Waiting, approval: Approval): Pro
 }
 
 /**
- * No execution needs to start any more, and an alert that was triggered while the approval closed is resolved. If a try has
- * posted the card and could not store it, the card shows the decision.
+ * No execution needs to start any more, and an alert that was triggered while the approval closed is resolved. If a try, this
+ * one included, has posted the card and could not store it, the card shows the decision.
  */
-async function stopWaiting({ runs, cards }: Waiter, waiting: Waiting): Promise<void> {
-  const { entryId, tenant, runId, approvalId } = waiting;
+async function stopWaiting({ runs, cards }: Waiter, { entryId, tenant, runId, approvalId }: Waiting): Promise<void> {
   const closed = await runs.approval(tenant, runId, approvalId);
-  const lost = closed && !closed.card && mayBePosted(waiting, closed) ? await cards.find(closed) : undefined;
+  const lost = closed && !closed.card ? await cards.find(closed) : undefined;
   if (closed && lost) await cards.update({ ...closed, card: lost });
   await runs.completeOutboxEntry(entryId);
   if (closed?.escalatedAt !== undefined) await cards.alert(closed);

@@ -128,6 +128,7 @@ it('no role has a grant that the whole path, including its failures, does not ne
   await publish(host, { name: 'gated', event: 'release.published', steps: [{ id: 'gate', tool: 'approval' }] });
   await straightPath();
   await decisionsInSlack();
+  await decisionWithShortClock();
   await decisionsUnderCaps();
   await definitionsAndPolicies();
   await credentials();
@@ -449,6 +450,16 @@ async function decisionsInSlack(): Promise<void> {
   await host.idle();
 }
 
+/** The worker starts the execution of an approval whose reminder is due soon. */
+async function decisionWithShortClock(): Promise<void> {
+  const gate = { id: 'gate', tool: 'approval' };
+  await publish(host, { name: 'gated-soon', event: 'release.released', approvals: { slaSeconds: 120 }, steps: [gate] });
+  const { body } = await host.sendGithub({ action: 'released' }, { event: 'release' });
+  const approval = await people.waiting(body.runIds[0] ?? '');
+  await people.click(SLACK.ben, approval, ACTIONS.approve);
+  await host.idle();
+}
+
 /** An approval takes a slot and a rejection frees a concurrency key, in Slack and over the API. */
 async function decisionsUnderCaps(): Promise<void> {
   await publish(host, {
@@ -605,6 +616,8 @@ async function unansweredApproval(): Promise<void> {
     await host.advance(Date.parse(time) - (await host.now()) + 1_000);
   };
   await goTo(remindAt);
+  // It starts the execution, which waits for the decision from now on.
+  await host.sweep();
   await goTo(slaAt);
   // The digest, which the sweeper asks for.
   await host.idle();

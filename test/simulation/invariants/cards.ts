@@ -31,6 +31,10 @@ export class CardInvariants {
   readonly #known: Known;
   /** The outbox entries of announcements. */
   readonly #claimed = new Set<string>();
+  /** The approvals whose announcement has posted a card. */
+  readonly #announced = new Set<string>();
+  /** A function of an execution that was suspended may post a second card: better than none. */
+  readonly #repeated = new Set<string>();
   /** By approval: each card with the approval as it shows it. */
   readonly #shown = new Map<string, Map<string, Approval>>();
 
@@ -46,7 +50,9 @@ export class CardInvariants {
     this.#shown.set(approvalId, cards);
     const ts = `${approvalId} ${cards.size + 1}`;
     cards.set(ts, approval);
-    if (cards.size > 1 && this.#known.clocksAreClose) {
+    if (isAnnouncer(by)) this.#announced.add(approvalId);
+    if (cards.size > 1) this.#repeated.add(approvalId);
+    if (cards.size > 1 && this.#announced.has(approvalId) && this.#known.clocksAreClose) {
       this.#report('an approval has one card', `${approvalId}, posted again by ${by.id}`);
     }
     const stored = this.#known.approval(approvalId);
@@ -94,7 +100,7 @@ export class CardInvariants {
     for (const [approvalId, cards] of this.#shown) {
       for (const [ts, shown] of cards) {
         const isStored = this.#known.approval(approvalId)?.card?.ts === ts;
-        const isLost = !isStored && !this.#known.clocksAreClose;
+        const isLost = !isStored && this.#repeated.has(approvalId);
         if (isOpen(shown) && !isLost) this.#report('every card shows the decision', ts);
       }
     }

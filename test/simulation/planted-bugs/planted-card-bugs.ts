@@ -50,7 +50,7 @@ export const PLANTED_CARD_BUGS: readonly PlantedBug[] = [
     name: 'an execution leaves the card of a closed approval as it is',
     edits: [{ file: WAIT, find: 'if (closed && lost) await', replace: 'if (closed && lost && !lost) await' }],
     violates: [SHOWS_DECISION],
-    shapes: SHAPES,
+    shapes: 'none',
     seedShapes: SEED_SHAPES,
   },
   {
