@@ -48,8 +48,9 @@ export class RandomOperations {
 
   next(): Operation {
     this.#operations += 1;
-    const makers = [this.#ingest, this.#commit, this.#commit, this.#commit, this.#commit, this.#lease, this.#read];
-    return this.#random.pick([...makers, this.#list, this.#outboxEntries, this.#approvals, this.#cards]).call(this);
+    const makers = [this.#ingest, this.#commit, this.#commit, this.#commit, this.#commit, this.#lease];
+    const others = [this.#read, this.#list, this.#outboxEntries, this.#approvals, this.#cards];
+    return this.#random.pick([...makers, ...others]).call(this);
   }
 
   #now(): string {
@@ -209,7 +210,7 @@ export class RandomOperations {
   #approvals(): Operation {
     const run = this.#someRun();
     const { id } = this.#entry(run);
-    const read = this.#approval(run, 'requested');
+    const read = this.#readApproval(run);
     // The token for a later revision is sometimes an earlier one.
     const waitNumber = read.revision % 2;
     return {
@@ -221,9 +222,11 @@ export class RandomOperations {
 
   /** Operations on the outbox entry of the approval, with some of its states. */
   #cards(): Operation {
-    const read = this.#approval(this.#someRun(), 'requested');
-    const attempts = this.#random.between(0, 2);
-    const claimed = { ...this.#announcement(read), attempts };
+    const read = this.#readApproval(this.#someRun());
+    const entry = this.#announcement(read);
+    const stored = [...this.#known.inside.outbox()].find(({ id }) => id === entry.id)?.attempts;
+    const attempts = this.#random.pick([0, 1, stored ?? 0]);
+    const claimed = { ...entry, attempts };
     return this.#random.pick<Operation>([
       { name: `cancel start ${claimed.id}`, run: (store) => store.cancelStart(claimed.id) },
       { name: `claim ${claimed.id} at ${attempts}`, run: (store) => store.bumpOutbox(claimed, claimed.dueAt) },
@@ -289,6 +292,13 @@ export class RandomOperations {
       { ...facts, outcome: 'failed', settledAt, error },
       { ...facts, outcome: 'succeeded', settledAt, output: { ts: '1' }, reversal: { irreversible: 'x' }, response: {} },
     ]);
+  }
+
+  /** Often as it is stored, so that the revision is right. */
+  #readApproval(run: Run): Approval {
+    const read = this.#approval(run, 'requested');
+    const stored = this.#known.inside.approval(run.tenant, run.runId, read.approvalId)?.revision;
+    return this.#random.chance(0.5) ? { ...read, revision: stored ?? read.revision } : read;
   }
 
   #approval({ tenant, runId }: Run, status?: Approval['status']): Approval {

@@ -110,6 +110,8 @@ export class MemoryRunStore implements RunStore {
     evidence: (tenant: string, runId: string) => this.#evidence.peek(runOf(tenant, runId)),
     addenda: (tenant: string, runId: string) => this.#addenda.peekPartition(runOf(tenant, runId)),
     outbox: () => this.#outbox.peekAll(),
+    approval: (tenant: string, runId: string, approvalId: string) =>
+      this.#approvals.peek(runOf(tenant, runId), approvalId),
     taskToken: (tenant: string, runId: string, approvalId: string) =>
       this.#taskTokens.peek(runOf(tenant, runId), approvalId)?.taskToken,
     /** When the sweeper will find a run. */
