@@ -3,7 +3,7 @@ import type { PlantedBug } from './planted-bugs.ts';
 const ANNOUNCE = 'lambdas/approval/announce-approval.ts';
 const WAIT = 'lambdas/approval/wait-for-decision.ts';
 const OUTBOX = 'lambdas/outbox/outbox.ts';
-const STORE = 'test/fakes/memory-run-store.ts';
+const STORE = 'test/fakes/memory/memory-run-store.ts';
 const SHAPES = 'needs-approval';
 const SEED_SHAPES = 'needs-approval,edited-first,parallel-approvals';
 
