@@ -108,7 +108,7 @@ export class Observer {
     this.schedules = new ScheduleInvariants(report, store);
     this.repeats = new RepeatedRunInvariants(report, store);
     this.bulk = new BulkJobInvariants(report, this.situations);
-    this.approvals = new ApprovalInvariants(report);
+    this.approvals = new ApprovalInvariants(report, () => known.time.now());
     const { situations } = this;
     this.cards = new CardInvariants(report, store, {
       ...known,

@@ -187,9 +187,7 @@ export class Simulation {
       this.time,
       () => this.#functions,
       ({ tenant, runId, approvalId }, ended) => {
-        // The decision has the time of a clock that may be slow.
-        const nowMs = this.time.now() - scenario.skewMs;
-        this.observer.approvals.endedWithoutToken(approvalId, nowMs, plan.injected.size > 0);
+        this.observer.approvals.endedWithoutToken(approvalId, plan.injected.size > 0);
         if (ended === 'expired') steps.send({ tenant, runId }, 0, undefined);
       },
     );

@@ -25,6 +25,7 @@ import { MemoryConnections } from '../../fakes/memory/memory-connections.ts';
 import type { MemoryRunStore } from '../../fakes/memory/memory-run-store.ts';
 import { OwnThreadExpressions } from '../../fakes/own-thread-expressions.ts';
 import type { CallKind, Fault } from '../faults.ts';
+import type { ApprovalInvariants } from '../invariants/approvals.ts';
 import type { BulkJobInvariants } from '../invariants/bulk-jobs.ts';
 import type { CardInvariants } from '../invariants/cards.ts';
 import type { DigestInvariants } from '../invariants/digests.ts';
@@ -67,6 +68,7 @@ export interface SharedServices {
     ingesting(ingest: Ingest, write: () => Promise<IngestResult>): Promise<IngestResult>;
     sealing(key: string, document: Buffer): void;
     changedWithoutCommit(before: Approval, changes: Partial<Approval>): void;
+    approvals: ApprovalInvariants;
     cards: CardInvariants;
     taskTokenUsed(decision: Parameters<TaskTokens['complete']>[1], executionWaited: boolean): void;
     bulk: BulkJobInvariants;
@@ -182,9 +184,10 @@ export function portsFor(shared: SharedServices, by: Invocation) {
       observer.cards.checkHeld(entryId);
     }),
     storeTaskToken: call('store', 'storeTaskToken', async (...args: Parameters<RunStore['storeTaskToken']>) => {
-      const [id, read, changes] = args;
+      const [id, read, changes, token] = args;
       const result = await store.storeTaskToken(...args);
       if (result === 'stored') observer.changedWithoutCommit(read, changes);
+      if (result === 'stored' && token) observer.approvals.tokenStored(read.approvalId, token.waitNumber);
       observer.cards.checkHeld(id);
       return result;
     }),

@@ -13,6 +13,7 @@ const TIERS: readonly Risk[] = ['low', 'medium', 'high'];
 /** With faults: by then the sweeper has sent the outbox entry five times, the last times without any fault. */
 const PUBLISHED_DESPITE_FAULTS_WITHIN_MS = 60 * 60_000;
 const PUBLISHED_WITHIN_MS = 60_000;
+export const NO_EARLIER_TOKEN = 'a task token replaces no later one';
 const STEP_ERROR_OF: Partial<Record<Approval['status'], string>> = {
   expired: 'APPROVAL_EXPIRED',
   rejected: 'APPROVAL_REJECTED',
@@ -24,10 +25,16 @@ export class ApprovalInvariants {
   readonly #approvals = new Map<string, Approval>();
   /** Who has voted to approve since the last edit, by approval. */
   readonly #approvers = new Map<string, Set<string>>();
+  /** When an approval was closed, by the clock of the simulation: clocks of functions may be slow. */
+  readonly #closedMs = new Map<string, number>();
+  /** The number of the last task token, by approval. */
+  readonly #waitNumbers = new Map<string, number>();
+  readonly #nowMs: () => number;
   readonly expectedMakers = new ExpectedMakers();
 
-  constructor(report: Report) {
+  constructor(report: Report, nowMs: () => number) {
     this.#report = report;
+    this.#nowMs = nowMs;
   }
 
   now(approvalId: string): Approval | undefined {
@@ -81,18 +88,26 @@ export class ApprovalInvariants {
     }
   }
 
+  /** Only the last token ends the wait of the execution. */
+  tokenStored(approvalId: string, waitNumber: number): void {
+    const last = this.#waitNumbers.get(approvalId) ?? waitNumber;
+    if (waitNumber < last) this.#report(NO_EARLIER_TOKEN, `${approvalId}: ${waitNumber} after ${last}`);
+    this.#waitNumbers.set(approvalId, Math.max(last, waitNumber));
+  }
+
   /** An execution ended although its token was not used: then the decision must be recent. */
-  endedWithoutToken(approvalId: string, nowMs: number, amidFaults: boolean): void {
-    const { status, decidedAt } = this.#approvals.get(approvalId) ?? {};
-    if (status === undefined || status === 'expired' || decidedAt === undefined) return;
+  endedWithoutToken(approvalId: string, amidFaults: boolean): void {
+    const closedMs = this.#closedMs.get(approvalId);
+    if (closedMs === undefined || this.#approvals.get(approvalId)?.status === 'expired') return;
     const withinMs = amidFaults ? PUBLISHED_DESPITE_FAULTS_WITHIN_MS : PUBLISHED_WITHIN_MS;
-    if (nowMs - Date.parse(decidedAt) > withinMs) this.#report('a decision ends the wait for it', approvalId);
+    if (this.#nowMs() - closedMs > withinMs) this.#report('a decision ends the wait for it', approvalId);
   }
 
   #changed(approval: Approval): void {
     const { approvalId, revision, status } = approval;
     const before = this.#approvals.get(approvalId);
     this.#approvals.set(approvalId, approval);
+    if (!isOpen(approval) && !this.#closedMs.has(approvalId)) this.#closedMs.set(approvalId, this.#nowMs());
     if (before && !isOpen(before)) {
       this.#report('an approval has one final status', `${approvalId} was ${before.status}, is ${status}`);
     }

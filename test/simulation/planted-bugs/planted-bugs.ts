@@ -1,3 +1,4 @@
+import { NO_EARLIER_TOKEN } from '../invariants/approvals.ts';
 import type { CrashPointFault } from '../jobs.ts';
 import { RULES_FOLLOWED } from '../observer.ts';
 import { PLANTED_CARD_BUGS } from './planted-card-bugs.ts';
@@ -148,7 +149,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     name: 'a late escalation stage replaces the token of the next one',
     edits: [{ file: STORE, find: 'now.waitNumber <= token.waitNumber', replace: 'now.waitNumber <= 1e9' }],
-    violates: ['a decision ends the wait for it'],
+    violates: [NO_EARLIER_TOKEN],
     shapes: 'none',
     seedShapes: OVERDUE,
   },
