@@ -37,6 +37,8 @@ import { WorkQueue } from './work-queue.ts';
 /** Slack may take ten seconds, and PagerDuty after it. Claims of digests have the lease times of this timeout. */
 const NOTIFY_TIMEOUT = seconds(WORKER_TIMEOUT_MS / 1000);
 const EXPIRE_TIMEOUT = seconds(10);
+/** The least that Lambda allows. */
+const ANNOUNCED_WITHIN = seconds(60);
 const PUBLISH_BATCH = 5;
 const PUBLISH_CONCURRENCY = 5;
 
@@ -145,6 +147,8 @@ export class ApprovalFlow extends Construct {
       },
       timeout: NOTIFY_TIMEOUT,
     });
+    // A repeated announcement would find its outbox entry claimed, and the sweeper starts the execution of one that is late.
+    waitForDecision.configureAsyncInvoke({ maxEventAge: ANNOUNCED_WITHIN, retryAttempts: 0 });
     runTable.allow(waitForDecision, ['Query'], ['RUN', 'TENANT']);
     runTable.allow(waitForDecision, ['GetItem'], ['RUN', 'TENANT']);
     runTable.allow(waitForDecision, ['PutItem'], ['RUN', 'TOKEN', 'OUTBOX']);

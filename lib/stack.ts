@@ -198,7 +198,13 @@ export class CountersignStack extends Stack {
     const { github, servicenow, generic } = intake;
     const intakeFunctions = { github, servicenow, generic, slack: slack.interactivity };
     alarms.serverErrors('ServerErrors', httpApi.api);
-    const otherFunctions = { worker: worker.step, agents: agentApi.work, sweeper, seal: evidence.seal };
+    const otherFunctions = {
+      worker: worker.step,
+      agents: agentApi.work,
+      sweeper,
+      seal: evidence.seal,
+      cards: approvals.waitForDecision,
+    };
     alarms.throttled({ ...intakeFunctions, ...otherFunctions }, 'Functions are throttled');
     alarms.waiting('StepMessagesWait', queues.steps);
     alarms.waiting('EvidenceMessagesWait', queues.evidence);

@@ -17,6 +17,7 @@ export interface Announcer {
   runs: Pick<RunStore, 'approval' | 'bumpOutbox' | 'storeCard' | 'completeOutboxEntry'>;
   cards: Cards;
   clock: Clock;
+  pause: { sleep(ms: number): Promise<void> };
   log: Log;
 }
 
@@ -51,18 +52,18 @@ async function postAndStore(announcer: Announcer, claimed: StartApproval): Promi
   const { tenant, runId, approvalId } = claimed;
   const read = () => runs.approval(tenant, runId, approvalId);
   let approval = await read();
-  const shown = approval?.revision;
+  let shown = approval?.revision;
   let card: Approval['card'];
   if (approval && isOpen(approval)) card = await post(announcer, claimed, approval);
   for (let tries = 1; approval && isOpen(approval); tries += 1) {
     const notified: Partial<Approval> = { status: 'notified', card };
-    const result = await runs.storeCard(claimed, approval, notified, startWithReminder(claimed));
-    if (result === 'stored') {
-      // The card shows the approval as it was before an edit or a vote.
-      if (approval.revision !== shown)
-        await cards.update({ ...approval, ...notified, revision: approval.revision + 1 });
-      return;
+    if (approval.revision !== shown) {
+      // The card shows the approval as it was before an edit or a vote. If this fails, the entry stays due.
+      await cards.update({ ...approval, ...notified, revision: approval.revision + 1 });
+      shown = approval.revision;
     }
+    const result = await runs.storeCard(claimed, approval, notified, startWithReminder(claimed));
+    if (result === 'stored') return;
     if (result === 'sent_again')
       return log.warn('the execution of an approval stores its card', { tenant, approvalId });
     if (tries === TRIES_MAX) throw new Error(`approval ${approvalId} is changing too fast`);
@@ -76,7 +77,8 @@ async function postAndStore(announcer: Announcer, claimed: StartApproval): Promi
 }
 
 /** Nobody has posted the card before, because nobody has claimed the entry before. */
-function post({ cards, clock }: Announcer, { dueAt }: StartApproval, approval: Approval): Promise<Approval['card']> {
+async function post(announcer: Announcer, { dueAt }: StartApproval, approval: Approval): Promise<Approval['card']> {
+  const { cards, clock, pause } = announcer;
   const deadline: AttemptDeadline = {
     allowMs({ system, timeoutMs }) {
       if (arrivesBefore(dueAt, clock.now())) return timeoutMs;
@@ -84,7 +86,16 @@ function post({ cards, clock }: Announcer, { dueAt }: StartApproval, approval: A
     },
     requestNotSent() {},
   };
-  return withinDeadline(deadline, () => cards.post(approval, false));
+  for (;;) {
+    try {
+      return await withinDeadline(deadline, () => cards.post(approval, false));
+    } catch (error) {
+      // Slack takes about one message a second in a channel. It has posted nothing that it refuses.
+      const pauseMs = error instanceof TargetRefused && error.retryable ? error.retryAfterMs : undefined;
+      if (pauseMs === undefined || !arrivesBefore(dueAt, clock.now() + pauseMs)) throw error;
+      await pause.sleep(pauseMs);
+    }
+  }
 }
 
 /** Slack refused the card or did not respond, or the time was up before the request. */

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { systemConnections } from '../connectors/secrets-connections.ts';
 import { readEnvironment } from '../entry/environment.ts';
 import { functionHandler } from '../entry/middy-handler.ts';
+import { systemPause } from '../entry/system.ts';
 import { secretNames } from '../entry/tenant-secrets.ts';
 import { OutboxEntry, type StartApproval } from '../outbox/outbox.ts';
 import { wireRunChanger } from '../run-changes/run-changer.wiring.ts';
@@ -36,6 +37,7 @@ const changer = wireRunChanger(environment);
 const connections = systemConnections(changer.stored, secretNames(environment, 'messaging'));
 const waiter = {
   ...changer,
+  pause: systemPause,
   cards: new SlackCards({ ...changer, connections, people: changer.definitions, consoleUrl: environment.CONSOLE_URL }),
 };
 

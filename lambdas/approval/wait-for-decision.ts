@@ -1,3 +1,5 @@
+import { TargetRefused } from '../connectors/target-errors.ts';
+import { LOGGED } from '../entry/environment.ts';
 import { isoNow } from '../entry/ports.ts';
 import { isAnnouncedFirst, newOutboxEntry } from '../outbox/outbox.ts';
 import { type Approval, isOpen } from '../run/approval.ts';
@@ -111,13 +113,24 @@ async function notify(waiter: Waiter, waiting: Waiting, approval: Approval): Pro
  * No execution needs to start any more, and an alert that was triggered while the approval closed is resolved. If a try, this
  * one included, has posted the card and could not store it, the card shows the decision.
  */
-async function stopWaiting({ runs, cards }: Waiter, { entryId, tenant, runId, approvalId }: Waiting): Promise<void> {
+async function stopWaiting(
+  { runs, cards, log }: Waiter,
+  { entryId, tenant, runId, approvalId }: Waiting,
+): Promise<void> {
   const closed = await runs.approval(tenant, runId, approvalId);
-  const lost = closed && !closed.card ? await cards.find(closed) : undefined;
+  const lost = closed && !closed.card ? await cards.find(closed).catch(unlessRefused(log, closed)) : undefined;
   if (closed && lost) await cards.update({ ...closed, card: lost });
   await runs.completeOutboxEntry(entryId);
   if (closed?.escalatedAt !== undefined) await cards.alert(closed);
 }
+
+/** The channel is archived, or the app lost its access. Retries would not help, and nothing depends on the card. */
+const unlessRefused =
+  (log: Waiter['log'], { tenant, approvalId }: Approval) =>
+  (error: unknown): undefined => {
+    if (!(error instanceof TargetRefused) || error.retryable) throw error;
+    log.error(LOGGED.cardNotUpdated, { tenant, approvalId, error });
+  };
 
 /** An earlier try of this stage, an earlier stage or the announcement may have posted the card. */
 const mayBePosted = ({ retryCount, escalationStage }: Waiting, approval: Approval): boolean =>
@@ -143,8 +156,9 @@ async function postCard(waiter: Waiter, waiting: Waiting, approval: Approval, to
     // If a later stage waits already, its token stays.
     const stored =
       (await change(waiter, ref, (now) => store(now, token))) ?? (await change(waiter, ref, (now) => store(now)));
-    // The card shows the approval as it was before an edit or a vote.
-    if (stored && stored.revision > approval.revision + 1) {
+    // The card shows the approval as it was before an edit or a vote; so may a card that an earlier try has posted.
+    const isFound = approval.revision > 1 && mayBePosted(waiting, approval);
+    if (stored && (isFound || stored.revision > approval.revision + 1)) {
       await waiter.cards.update({ ...stored, status: 'notified', card });
     }
   };

@@ -11,6 +11,8 @@ export interface InvokedFunction {
 
 /** API Gateway waits for 30 s, and the invoked functions have shorter timeouts. */
 const INVOKE_TIMEOUT_MS = 28_000;
+/** Lambda only stores the event. The caller has other work to do. */
+const INVOKE_LATER_TIMEOUT_MS = 3_000;
 
 /** AWS refused to invoke the function, or the function failed. */
 export class InvocationFailed extends Error {
@@ -37,20 +39,27 @@ export async function invokeFunction(invoked: InvokedFunction, event: unknown): 
 }
 
 /**
- * Lets Lambda invoke a function soon, and does not wait for it. Lambda may invoke it twice, repeats an invocation that failed
- * one and two minutes later, and drops it after that.
+ * Lets Lambda invoke a function soon, and does not wait for it. Lambda may invoke it twice, or not at all.
  */
 export async function invokeLater(invoked: InvokedFunction, event: unknown): Promise<void> {
-  await invoke(invoked, event, { 'x-amz-invocation-type': 'Event' });
+  const asEvent = { 'x-amz-invocation-type': 'Event' };
+  await invoke(invoked, event, { headers: asEvent, timeoutMs: INVOKE_LATER_TIMEOUT_MS });
 }
 
-async function invoke(invoked: InvokedFunction, event: unknown, further: Record<string, string> = {}): Promise<string> {
+async function invoke(
+  invoked: InvokedFunction,
+  event: unknown,
+  {
+    headers: further = {},
+    timeoutMs = INVOKE_TIMEOUT_MS,
+  }: { headers?: Record<string, string>; timeoutMs?: number } = {},
+): Promise<string> {
   const { functionName, region, endpoint, credentials } = invoked;
   const path = `/2015-03-31/functions/${encodeURIComponent(functionName)}/invocations`;
   const url = new URL(path, endpoint ?? `https://lambda.${region}.${regionDomain(region)}`);
   const body = JSON.stringify(event);
   const headers = await signedHeaders({ service: 'lambda', region, credentials, url, body, headers: further });
-  const signal = AbortSignal.timeout(INVOKE_TIMEOUT_MS);
+  const signal = AbortSignal.timeout(timeoutMs);
   const response = await fetch(url, { method: 'POST', headers, body, signal });
   const text = await response.text();
   const failed = response.headers.get('x-amz-function-error');

@@ -163,6 +163,8 @@ async function resend(sweeper: Sweeper, entry: OutboxEntry, now: string): Promis
     if (failed) sweeper.log.error(LOGGED.outboxEntryStuck, { entry, reason: problem });
     return false;
   }
+  // The index may be older than the row: somebody has claimed the entry since, and may be posting a card.
+  if (entry.dueAt > now) return false;
   if (!(await sweeper.runs.bumpOutbox(entry, later(now, resendDelayMs(entry.attempts + 1, entry.kind))))) return false;
   if (isStuck(entry)) sweeper.log.error(LOGGED.outboxEntryStuck, { entry, reason: `sent ${entry.attempts} times` });
   await sweeper.outbox.dispatch(dueNow({ ...entry, attempts: entry.attempts + 1 }, now));

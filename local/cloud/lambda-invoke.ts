@@ -43,7 +43,7 @@ export class LocalLambdaInvoke implements RestService {
     const headers = { 'content-type': 'application/json' };
     const invoked = this.#invoke(arn, JSON.parse(request.body.toString()), request.headers[TRACE_HEADER]);
     if (isEvent) {
-      // Lambda repeats a failed event twice. Here it is lost, as it is in AWS after that: the function has logged the error.
+      // The template allows no repeats of a failed event. The function has logged the error.
       invoked.catch(() => {});
       return { status: 202, headers, body: '' };
     }

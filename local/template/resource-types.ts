@@ -36,6 +36,8 @@ const WITHOUT_LOCAL_EFFECT = [
   'AWS::CloudWatch::Dashboard',
   'AWS::EC2::SecurityGroup',
   'AWS::EC2::VPCEndpoint',
+  // No repeats of events: lambda-invoke.ts makes none.
+  'AWS::Lambda::EventInvokeConfig',
   'AWS::Logs::LogGroup',
   'AWS::Logs::QueryDefinition',
   'AWS::Route53::RecordSet',

@@ -39,7 +39,8 @@ beforeEach(async () => {
 });
 
 const now = async () => (await shop.runs.approval('acme', approval.runId, approval.approvalId)) as Approval;
-const announce = () => announceApproval({ ...shop.worker, cards }, entry);
+const pause = { sleep: async (ms: number) => void shop.clock.advance(ms) };
+const announce = () => announceApproval({ ...shop.worker, cards, pause }, entry);
 const entries = () => [...shop.runs.inside.outbox()].filter(({ kind }) => kind === 'start_approval');
 const edit = () => shop.say(approval, 'ana', { kind: 'edit', fields: { category: 'database' } });
 
@@ -91,6 +92,35 @@ describe('the announcement of an approval', () => {
     whilePosting = () => Promise.reject(new TargetRefused('Slack is down', { retryable: true }));
     await announce();
     expect(await now()).toEqual(approval);
+    expect(entries()).toEqual([{ ...entry, attempts: 1 }]);
+  });
+
+  it('posts the card after the pause that Slack asks for, if it then still arrives in time', async () => {
+    whilePosting = async () => {
+      if (posted.length < 3) throw new TargetRefused('slow down', { retryable: true, retryAfterMs: 1_000 });
+    };
+    const before = shop.clock.now();
+    await announce();
+    expect(posted).toHaveLength(3);
+    expect(shop.clock.now() - before).toBe(2_000);
+    expect(await now()).toMatchObject({ status: 'notified' });
+  });
+
+  it('leaves the card to the execution if Slack asks for a longer pause', async () => {
+    whilePosting = () => Promise.reject(new TargetRefused('slow down', { retryable: true, retryAfterMs: 60_000 }));
+    await announce();
+    expect(posted).toHaveLength(1);
+    expect(entries()).toEqual([{ ...entry, attempts: 1 }]);
+  });
+
+  it('keeps its outbox entry due if an edit cannot be shown on the card', async () => {
+    whilePosting = edit;
+    const update = vi
+      .spyOn(cards, 'update')
+      .mockRejectedValueOnce(new TargetRefused('slow down', { retryable: true, retryAfterMs: 60_000 }));
+    await announce();
+    update.mockRestore();
+    expect(await now()).toMatchObject({ status: 'requested', edits: [{ person: 'ana' }] });
     expect(entries()).toEqual([{ ...entry, attempts: 1 }]);
   });
 

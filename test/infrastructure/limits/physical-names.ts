@@ -38,6 +38,7 @@ const NAMES: Record<string, NameOf> = {
   'AWS::IAM::Role': property('RoleName'),
   'AWS::KMS::Key': NONE,
   'AWS::KMS::Alias': property('AliasName'),
+  'AWS::Lambda::EventInvokeConfig': NONE,
   'AWS::Lambda::EventSourceMapping': NONE,
   'AWS::Lambda::Function': property('FunctionName'),
   'AWS::Lambda::Permission': NONE,

@@ -211,7 +211,11 @@ export class Functions {
 
   announceApproval(entry: StartApproval, ended: (ending: Ending) => void): void {
     const { tenant, runId } = entry;
-    this.#invoke(ANNOUNCER, { tenant, runId }, ended, (ports) => announceApproval(ports, entry));
+    this.#invoke(ANNOUNCER, { tenant, runId }, ended, (ports, by) => {
+      const sleep = (ms: number) =>
+        new Promise<void>((resolve) => this.#shared.time.after(ms, () => by.resume(() => resolve())));
+      return announceApproval({ ...ports, pause: { sleep } }, entry);
+    });
   }
 
   waitForDecision(waiting: Waiting, ended: (ending: Ending | 'closed') => void): void {
