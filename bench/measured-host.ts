@@ -1,5 +1,4 @@
 import { createHmac, randomUUID } from 'node:crypto';
-import { Agent, request } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { GetExecutionHistoryCommand, ListExecutionsCommand, SFNClient } from '@aws-sdk/client-sfn';
@@ -12,6 +11,7 @@ import { tablesOf } from '../local/dynamodb/tables.ts';
 import type { Host } from '../local/host/host.ts';
 import type { FunctionStats } from '../local/lambda/functions.ts';
 import { byTest } from '../test/fakes/by-test.ts';
+import { httpRequest } from '../test/local/harness/http-request.ts';
 import { decisionToStepMs } from './approvals.ts';
 import type { DynamoDbUnits } from './bill/dynamodb-units.ts';
 import type { Measured } from './bill/runs.ts';
@@ -37,7 +37,6 @@ export class MeasuredHost {
   readonly #host: Host;
   readonly #payload: object;
   readonly #logBytes: LogBytes;
-  readonly #agent = new Agent({ keepAlive: true });
   #issue = 0;
 
   /** `payload` is the event that each webhook has, apart from the issue and the repository. */
@@ -325,20 +324,8 @@ export class MeasuredHost {
     return JSON.parse(answer.text);
   }
 
-  /** Without `fetch`: that would be a fifth of the CPU time of the thread that is measured. */
   #request(method: string, path: string, body: string, headers: Record<string, string>) {
-    return new Promise<{ status: number; text: string }>((resolve, reject) => {
-      const sent = request(`${this.#host.url}${path}`, { method, headers, agent: this.#agent }, (response) => {
-        const chunks: Buffer[] = [];
-        response.on('data', (chunk: Buffer) => chunks.push(chunk));
-        response.once('error', reject);
-        response.once('end', () =>
-          resolve({ status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString('utf8') }),
-        );
-      });
-      sent.once('error', reject);
-      sent.end(body);
-    });
+    return httpRequest(`${this.#host.url}${path}`, { method, headers, body });
   }
 
   async #control(method: string, path: string, body?: unknown): Promise<unknown> {

@@ -2,6 +2,7 @@ import { testFile } from './host-groups.ts';
 
 /** The test files that take longest (more than about 5 CPU seconds), longest first. */
 export const LONG_FILES = [
+  'style/types-and-lint',
   'local/host-group-1',
   'local/host-group-2',
   'local/host-group-5',

@@ -99,6 +99,7 @@ class CallHandler {
     if (injected) return answer.send(injected);
 
     const reply = await this.#authorizeAndExecute(caller, call);
+    this.#options.requests.executed(caller.functionLogicalId, service, call.operation);
     this.#options.observe?.({ ...call, functionLogicalId: caller.functionLogicalId }, reply);
     await this.#reply(reply, rule, caller, answer);
   }

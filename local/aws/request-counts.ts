@@ -9,6 +9,8 @@ export interface RequestReport {
   host: Counts;
 }
 
+const READS = ['GetItem', 'BatchGetItem', 'Query', 'TransactGetItems', 'Scan'];
+
 /** The caller name of the host itself. */
 export const HOST_CALLER = 'host';
 
@@ -18,6 +20,8 @@ export class RequestCounts {
   #functions: Record<string, Counts> = {};
   #services: Counts = {};
   #host: Counts = {};
+  #writes = 0;
+  readonly #waiting = new Set<() => void>();
 
   count(functionLogicalId: string, service: string, operation: string): void {
     if (functionLogicalId === HOST_CALLER) {
@@ -28,6 +32,26 @@ export class RequestCounts {
     this.#functions[functionLogicalId] ??= {};
     increment(this.#functions[functionLogicalId], service, operation);
     increment(this.#services, service, operation);
+  }
+
+  /** Called when DynamoDB has executed the call of a function, so that who learns of a write can read it. */
+  executed(functionLogicalId: string, service: string, operation: string): void {
+    if (functionLogicalId === HOST_CALLER || service !== 'dynamodb' || READS.includes(operation)) return;
+    this.#writes += 1;
+    for (const wake of this.#waiting) wake();
+  }
+
+  /** How often functions have written to DynamoDB since the start. Waits at most this long for more than `known`. */
+  async writesAfter(known: number, waitMs: number): Promise<number> {
+    if (this.#writes === known) {
+      const { promise: written, resolve } = Promise.withResolvers<void>();
+      const timer = setTimeout(resolve, waitMs);
+      this.#waiting.add(resolve);
+      await written;
+      clearTimeout(timer);
+      this.#waiting.delete(resolve);
+    }
+    return this.#writes;
   }
 
   report(): RequestReport {

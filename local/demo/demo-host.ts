@@ -167,8 +167,8 @@ export class DemoHost {
   /** Only while no function works: functions use real time, so the lease of a write that is on its way would end too early. */
   async letTimePass(advanceMs: number): Promise<void> {
     await this.until('no function works', async () => {
-      const functions = await this.ask<Record<string, { busy: number; queued: number }>>('GET', '/_local/functions');
-      return Object.values(functions).every(({ busy, queued }) => busy + queued === 0) || undefined;
+      const { idle } = await this.ask<{ idle: boolean }>('GET', '/_local/idle');
+      return idle || undefined;
     });
     await this.ask('POST', '/_local/clock', { advanceMs });
     await this.ask('POST', '/_local/sweep');

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
 import * as z from 'zod';
 import { REGION } from '../aws/aws.ts';
 import { HOST_CREDENTIALS } from '../aws/aws-endpoint.ts';
@@ -14,6 +15,9 @@ import type { HostClock } from './clock.ts';
 import { SAMPLES, SampleRequest, sendSample } from './samples.ts';
 
 const BODY_MAX_BYTES = 64 * 1024;
+/** How long a request waits for a write, or until the host is idle. */
+const WAIT_MAX_MS = 10_000;
+const IDLE_CHECKED_EVERY_MS = 10;
 
 const Advance = z.strictObject({
   /** How far to advance the clock. The values are added. */
@@ -35,6 +39,8 @@ interface ControlOptions {
   cloudWatch: LocalCloudWatch;
   xray: LocalXray;
   sweep(): Promise<void>;
+  /** No message waits to be received and no function works. */
+  isIdle(): boolean;
 }
 
 /** The control API under `/_local/`, for tests and tools. It does what is not possible in AWS. */
@@ -54,6 +60,7 @@ export class ControlApi {
     cloudWatch,
     xray,
     sweep,
+    isIdle,
   }: ControlOptions) {
     const now = () => ({ now: new Date(clock.now()).toISOString() });
     this.#routes = {
@@ -62,6 +69,11 @@ export class ControlApi {
         requests.reset();
         return requests.report();
       },
+      'GET /_local/writes': async (_body, query) => {
+        const known = Number(query.get('after') ?? -1);
+        return { writes: await requests.writesAfter(known, Math.min(Number(query.get('waitMs')), WAIT_MAX_MS)) };
+      },
+      'GET /_local/idle': async () => ({ idle: await becomesIdle(isIdle) }),
       'GET /_local/metrics': () => ({ metrics: functions.metrics() }),
       'GET /_local/alarms': () => cloudWatch.alarms(),
       'GET /_local/dashboard': () => new Svg(cloudWatch.dashboard()),
@@ -112,6 +124,18 @@ export class ControlApi {
       throw error;
     }
   }
+}
+
+/** Asked twice, with time between for a message that is on its way from a queue to a function. */
+async function becomesIdle(isIdle: () => boolean): Promise<boolean> {
+  for (let waitedMs = 0; waitedMs < WAIT_MAX_MS; waitedMs += IDLE_CHECKED_EVERY_MS) {
+    if (isIdle()) {
+      await delay(1);
+      if (isIdle()) return true;
+    }
+    await delay(IDLE_CHECKED_EVERY_MS);
+  }
+  return false;
 }
 
 /** An image, for browsers. */

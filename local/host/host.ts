@@ -151,6 +151,7 @@ export async function startHost(options: HostOptions): Promise<Host> {
         cloudWatch: services.cloudWatch,
         xray: services.xray,
         sweep: work.sweep,
+        isIdle: () => functions.idle && services.queuesAreEmpty(),
       }),
       simulators,
       issuer: new LocalIssuer({

@@ -32,6 +32,8 @@ interface HostedServices extends Services {
   xray: LocalXray;
   sockets: WebSocketApi;
   cloudWatch: LocalCloudWatch;
+  /** No message waits to be received, dead letters aside. */
+  queuesAreEmpty(): boolean;
   /** Starts the event sources and the schedules. */
   start(): { sweep(): Promise<void>; stop(): Promise<void> };
 }
@@ -42,14 +44,18 @@ const SQS_DEFAULTS = { visibilitySeconds: 30, retentionSeconds: 4 * 24 * 3600 };
 /** Creates the services in this process from the resources of the template. */
 export function hostedServices(options: HostedOptions): HostedServices {
   const { stack, clock, dataFolder } = options;
-  const sqs = new LocalSqs({ dataFolder, clock, queues: stack.ofType('AWS::SQS::Queue').map(queue) });
+  const queues = stack.ofType('AWS::SQS::Queue').map(queue);
+  const received = queues.filter(({ redrive }) => redrive);
+  const sqs = new LocalSqs({ dataFolder, clock, queues });
   const cloudWatch = new LocalCloudWatch({ stack, clock, log: (line) => options.log('cloudwatch', line) });
-  cloudWatch.sample((atMs) => {
-    for (const { queueName: QueueName, visible, oldestAgeSeconds } of sqs.measured(atMs)) {
-      const put = (name: string, value: number) =>
-        cloudWatch.metrics.put({ namespace: 'AWS/SQS', name, dimensions: { QueueName } }, value, atMs);
-      put('ApproximateNumberOfMessagesVisible', visible);
-      put('ApproximateAgeOfOldestMessage', oldestAgeSeconds);
+  cloudWatch.sample((minutesMs) => {
+    for (const { queueName: QueueName, visible, oldestSentMs } of sqs.measured()) {
+      for (const atMs of minutesMs) {
+        const put = (name: string, value: number) =>
+          cloudWatch.metrics.put({ namespace: 'AWS/SQS', name, dimensions: { QueueName } }, value, atMs);
+        put('ApproximateNumberOfMessagesVisible', visible);
+        put('ApproximateAgeOfOldestMessage', Math.max(0, (atMs - (oldestSentMs ?? atMs)) / 1000));
+      }
     }
   });
   const kms = new LocalKms({ dataFolder, keys: stack.ofType('AWS::KMS::Key').map(key) });
@@ -80,6 +86,7 @@ export function hostedServices(options: HostedOptions): HostedServices {
     bedrock,
     sockets,
     cloudWatch,
+    queuesAreEmpty: () => received.every(({ arn }) => sqs.counts(arn).ready === 0),
     start() {
       const sources = startEventSources({ ...options, sqs, streams });
       const rules = stack.ofType('AWS::Events::Rule').map(rule);

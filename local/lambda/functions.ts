@@ -98,6 +98,11 @@ export class Functions {
     await Promise.all(this.#pools.map((pool) => pool.crash(accessKeyId)));
   }
 
+  /** No invocation runs or waits. */
+  get idle(): boolean {
+    return this.#pools.every((pool) => pool.idle);
+  }
+
   stats(): Record<string, FunctionStats> {
     return Object.fromEntries(this.#pools.map((pool) => [pool.definition.logicalId, pool.stats()]));
   }
@@ -186,6 +191,10 @@ class FunctionPool {
 
   async crash(accessKeyId: string): Promise<void> {
     for (const instance of this.#instances) if (instance.accessKeyId === accessKeyId) await instance.crash();
+  }
+
+  get idle(): boolean {
+    return this.#busy === 0 && this.#waiting.length === 0;
   }
 
   stats(): FunctionStats {

@@ -58,7 +58,7 @@ export class LocalCloudWatch {
   readonly #alarms: AlarmDefinition[];
   readonly #states = new Map<string, { state: AlarmState; sinceMs: number }>();
   readonly #notifications: AlarmNotification[] = [];
-  readonly #samplers: ((atMs: number) => void)[] = [];
+  readonly #samplers: ((minutesMs: readonly number[]) => void)[] = [];
   readonly #dashboardBody: string;
   readonly #startedMs: number;
   #evaluatedMs: number;
@@ -104,8 +104,8 @@ export class LocalCloudWatch {
     for (const [name, value] of Object.entries(values)) this.metrics.put({ namespace, name, dimensions }, value);
   }
 
-  /** A service that CloudWatch asks once a minute. */
-  sample(sampler: (atMs: number) => void): void {
+  /** A service that CloudWatch asks once a minute. After a jump of the clock, it is asked once for all minutes. */
+  sample(sampler: (minutesMs: readonly number[]) => void): void {
     this.#samplers.push(sampler);
   }
 
@@ -127,12 +127,11 @@ export class LocalCloudWatch {
   /** Evaluates the alarms at every minute since the last time. */
   evaluate(): void {
     const untilMs = wholeMinutes(this.#clock.now());
-    let atMs = Math.max(this.#evaluatedMs, untilMs - CAUGHT_UP_MAX_MS);
-    while (atMs < untilMs) {
-      for (const sampler of this.#samplers) sampler(atMs);
-      atMs += EVALUATED_EVERY_MS;
-      this.#evaluateAt(atMs);
-    }
+    const fromMs = Math.max(this.#evaluatedMs, untilMs - CAUGHT_UP_MAX_MS);
+    const minutes = Math.max(0, (untilMs - fromMs) / EVALUATED_EVERY_MS);
+    const minutesMs = Array.from({ length: minutes }, (_, index) => fromMs + index * EVALUATED_EVERY_MS);
+    for (const sampler of this.#samplers) sampler(minutesMs);
+    for (const atMs of minutesMs) this.#evaluateAt(atMs + EVALUATED_EVERY_MS);
     this.#evaluatedMs = untilMs;
   }
 

@@ -3,13 +3,16 @@ export type MathValues = Readonly<Record<string, number | undefined>>;
 
 const TOKEN = /\s*(>=|<=|[-+*/(),><]|\d+(?:\.\d+)?|[a-zA-Z_]\w*)/y;
 const FUNCTIONS = ['FILL', 'IF'];
+/** By expression: an alarm has one, for all its minutes. */
+const TOKENS = new Map<string, string[]>();
 
 /**
  * The value of a metric math expression: numbers, ids, + - * / and comparisons, FILL(id, number) and IF(condition, then,
  * else). As in CloudWatch, an expression has no value while one of its metrics has none, unless FILL gives it one.
  */
 export function mathValue(expression: string, values: MathValues): number | undefined {
-  const tokens = tokensOf(expression);
+  const tokens = TOKENS.get(expression) ?? tokensOf(expression);
+  TOKENS.set(expression, tokens);
   let at = 0;
   const refuse = (): never => {
     throw new Error(`the local host does not support the metric math ${expression}`);

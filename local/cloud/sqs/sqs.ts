@@ -116,11 +116,10 @@ export class LocalSqs implements JsonService {
   }
 
   /** What CloudWatch records of each queue once a minute. */
-  *measured(atMs: number): Iterable<{ queueName: string; visible: number; oldestAgeSeconds: number }> {
+  *measured(): Iterable<{ queueName: string; visible: number; oldestSentMs: number | undefined }> {
     for (const queue of this.#queues.values()) {
       const { ready } = this.counts(queue.arn);
-      const sentMs = this.#store.oldestSentMs(queue.name) ?? atMs;
-      yield { queueName: queue.name, visible: ready, oldestAgeSeconds: Math.max(0, (atMs - sentMs) / 1000) };
+      yield { queueName: queue.name, visible: ready, oldestSentMs: this.#store.oldestSentMs(queue.name) };
     }
   }
 

@@ -17,20 +17,17 @@ import {
   type WebhookRequest,
 } from './deliveries.ts';
 import { eventually, type Waiting } from './eventually.ts';
+import { type HttpAnswer, httpRequest } from './http-request.ts';
 
 export const ACME_KEY = 'local-owner-key';
 export const APPROVER_KEY = 'local-approver-key';
 export const GLOBEX_KEY = 'local-globex-owner-key';
 
-const COUNT_WRITES_EVERY_MS = 10;
-/** A write is counted when it arrives, so a response may be older than the count. */
-const ASK_ANYWAY_AFTER_MS = 200;
+const WRITES_GATHERED_MS = 15;
+const ASK_ANYWAY_AFTER_MS = { first: 200, last: 1_000 };
 const TERMINAL: RunStatus[] = ['succeeded', 'failed_terminal', 'needs_human', 'timed_out', 'canceled'];
 
-export interface Answer<Body = unknown> {
-  status: number;
-  headers: Headers;
-  text: string;
+export interface Answer<Body = unknown> extends HttpAnswer {
   body: Body;
 }
 
@@ -164,26 +161,28 @@ export class HostClient {
   }
 
   /**
-   * Tries until there is a result, each time a function has written to DynamoDB. Counting the writes costs a
-   * fraction of a request to the API, which takes two functions and six reads.
+   * Tries until there is a result, each time a function has written to DynamoDB. The host replies when there is a write: many
+   * requests while a test waits would take CPU time from what it waits for. What is not in DynamoDB is asked for now and then.
    */
   eventually<T>(what: string, ask: () => Promise<T | undefined>, waiting: Waiting = {}): Promise<T> {
     let writes = -1;
+    let waitMs = ASK_ANYWAY_AFTER_MS.first;
     const askAfterCounting = async () => {
-      writes = await this.#writes();
+      writes = await this.#writes(-1, 0);
       return ask();
     };
     const pause = async () => {
-      const askAnywayAt = performance.now() + ASK_ANYWAY_AFTER_MS;
-      do await delay(COUNT_WRITES_EVERY_MS);
-      while (performance.now() < askAnywayAt && (await this.#writes()) === writes);
+      const known = writes;
+      writes = await this.#writes(known, waitMs);
+      waitMs = writes === known ? Math.min(2 * waitMs, ASK_ANYWAY_AFTER_MS.last) : ASK_ANYWAY_AFTER_MS.first;
+      // A function often writes several times in a row.
+      if (writes !== known) await delay(WRITES_GATHERED_MS);
     };
     return eventually(what, askAfterCounting, { pause, ...waiting });
   }
 
-  async #writes(): Promise<number> {
-    const { dynamodb = {} } = (await this.requests()).services;
-    return Object.entries(dynamodb).reduce((sum, [operation, times]) => sum + (isRead(operation) ? 0 : times), 0);
+  async #writes(after: number, waitMs: number): Promise<number> {
+    return (await this.ask<{ writes: number }>('GET', `/_local/writes?after=${after}&waitMs=${waitMs}`)).writes;
   }
 
   async calls(query: { system?: string; method?: string } = {}): Promise<RecordedCall[]> {
@@ -248,22 +247,14 @@ export class HostClient {
     path: string,
     { headers = {}, body }: { headers?: Record<string, string>; body?: string } = {},
   ): Promise<Answer<Body>> {
-    const response = await fetch(`${this.url}${path}`, {
-      method,
-      headers: { 'content-type': 'application/json', ...headers },
-      body,
-    });
-    const text = await response.text();
-    return { status: response.status, headers: response.headers, text, body: parsed(text) as Body };
+    const sent = { method, headers: { 'content-type': 'application/json', ...headers }, body };
+    const answer = await httpRequest(`${this.url}${path}`, sent);
+    return { ...answer, body: parsed(answer.text) as Body };
   }
 }
 
 export function isTerminal({ status }: Pick<ListedRun, 'status'>): boolean {
   return TERMINAL.includes(status);
-}
-
-function isRead(operation: string): boolean {
-  return ['GetItem', 'BatchGetItem', 'Query', 'TransactGetItems'].includes(operation);
 }
 
 function isSealed(run: ShownRun): boolean {

@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { GetQueueAttributesCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { inject } from 'vitest';
 import { REGION } from '../../../local/aws/aws.ts';
 import { HOST_CREDENTIALS } from '../../../local/aws/aws-endpoint.ts';
@@ -54,7 +53,6 @@ export class TestHost extends HostClient {
   readonly cloudWatch: Host['cloudWatch'];
   readonly #host: Host;
   readonly #ownsFolder: boolean;
-  readonly #sqs: SQSClient;
 
   constructor(host: Host, dataFolder: string, ownsFolder: boolean, log: readonly string[]) {
     super(host.url);
@@ -64,13 +62,11 @@ export class TestHost extends HostClient {
     this.log = log;
     this.stack = host.stack;
     this.cloudWatch = host.cloudWatch;
-    this.#sqs = new SQSClient(this.clientConfig());
   }
 
   /** Files that share a host leave it to the others. */
   async stop(): Promise<void> {
     if (this === shared) return;
-    this.#sqs.destroy();
     await this.#host.stop();
     if (this.#ownsFolder) rmSync(this.dataFolder, { recursive: true, force: true });
   }
@@ -94,25 +90,8 @@ export class TestHost extends HostClient {
 
   /** Until no message waits to be received and no function works: nothing happens now unless time passes. */
   async idle(options: { withinMs?: number } = {}): Promise<void> {
-    const queues = this.stack.ofType('AWS::SQS::Queue').filter(({ properties }) => 'RedrivePolicy' in properties);
-    await eventually(
-      'the host is idle',
-      async () => {
-        if (await this.#works()) return undefined;
-        // The queues first: a message taken from one is with a function by the time the functions are asked.
-        for (const { ref: QueueUrl } of queues) {
-          const asked = new GetQueueAttributesCommand({ QueueUrl, AttributeNames: ['ApproximateNumberOfMessages'] });
-          const { Attributes } = await this.#sqs.send(asked);
-          if (Attributes?.ApproximateNumberOfMessages !== '0') return undefined;
-        }
-        return (await this.#works()) ? undefined : true;
-      },
-      options,
-    );
-  }
-
-  async #works(): Promise<boolean> {
-    return Object.values(await this.functions()).some(({ busy, queued }) => busy + queued > 0);
+    const idle = async () => (await this.ask<{ idle: boolean }>('GET', '/_local/idle')).idle || undefined;
+    await eventually('the host is idle', idle, options);
   }
 
   /**
