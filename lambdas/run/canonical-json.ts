@@ -16,6 +16,12 @@ export function hashOf(value: unknown): string {
   return sha256Hex(canonicalJson(value));
 }
 
+/** The same value with its keys in the order of its canonical form, which is then found faster: for what is hashed more than once. */
+export function inCanonicalOrder<T>(value: T): T {
+  const ordered = inOrder(value, 0);
+  return ordered === NOT_PLAIN ? value : (ordered as T);
+}
+
 /**
  * `JSON.stringify` writes the canonical text of a value whose keys are in order, in less than half of the time. Undefined for what needs
  * more than an order.

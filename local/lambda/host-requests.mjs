@@ -1,7 +1,8 @@
 // Passes the requests of a function thread to AWS and to the simulators as messages to the host. The SDK and the `fetch` of bundles
 // make, sign and read them as for a socket, but no socket, HTTP client and HTTP server are needed between two threads of one process:
 // half of the CPU time of a request.
-import { Readable, Writable } from 'node:stream';
+import { EventEmitter } from 'node:events';
+import { Readable } from 'node:stream';
 
 // An `import` of it loads everything that it exports, with another HTTP client: 40 of 220 ms of a thread's start.
 const http = process.getBuiltinModule('node:http');
@@ -40,14 +41,18 @@ export function passRequests(addresses, post) {
   return (reply) => waiting.get(reply.id)?.receive(reply);
 }
 
-/** What the SDK, which passes `onResponse`, and the `fetch` of bundles, which listens to `response`, need of a ClientRequest. */
-class PassedRequest extends Writable {
+/**
+ * What the SDK, which passes `onResponse`, and the `fetch` of bundles, which listens to `response`, need of a ClientRequest. Almost
+ * every body arrives whole; a stream for each request would take longer than sending it.
+ */
+class PassedRequest extends EventEmitter {
   #id;
   #options;
   #ports;
   #headers;
   #response;
   #chunks = [];
+  #isDestroyed = false;
 
   constructor(id, options, ports) {
     super();
@@ -57,28 +62,33 @@ class PassedRequest extends Writable {
     this.#ports = ports;
   }
 
-  /** Almost every body arrives whole. */
+  /** A stream that is piped here writes its chunks. */
+  write(chunk) {
+    this.#chunks.push(Buffer.from(chunk));
+    return true;
+  }
+
   end(body) {
-    if (this.#chunks.length > 0 || typeof body === 'function') return super.end(body);
-    this.#send(body ?? '');
+    if (this.#chunks.length === 0) {
+      this.#send(body ?? '');
+    } else {
+      if (body !== undefined) this.write(body);
+      this.#send(Buffer.concat(this.#chunks));
+    }
     return this;
   }
 
-  _write(chunk, _encoding, done) {
-    this.#chunks.push(chunk);
-    done();
-  }
-
-  _final(done) {
-    this.#send(Buffer.concat(this.#chunks));
-    done();
-  }
-
   /** As a ClientRequest: with the request, a response ends that was not read to its end. */
-  _destroy(error, done) {
+  destroy(error) {
+    if (this.#isDestroyed) return this;
+    this.#isDestroyed = true;
     this.#ports.ended(this.#id);
     this.#response?.destroy(error ?? undefined);
-    done(error);
+    process.nextTick(() => {
+      if (error) this.emit('error', error);
+      this.emit('close');
+    });
+    return this;
   }
 
   /** The host always replies, or ends the thread. */

@@ -51,8 +51,12 @@ export function fetch(address: string | URL, { method = 'GET', headers, body, si
         : requestPlain({ ...options, agent: agents.plain });
     abortWith(signal, sent, reject);
     sent.on('error', failed);
-    sent.once('close', () => failed(new Error('the connection was closed without a response')));
-    sent.once('response', (response: IncomingMessage) => resolve(new Fetched(response)));
+    const closed = () => failed(new Error('the connection was closed without a response'));
+    sent.once('close', closed);
+    sent.once('response', (response: IncomingMessage) => {
+      sent.off('close', closed);
+      resolve(new Fetched(response));
+    });
     sent.end(content);
   });
 }

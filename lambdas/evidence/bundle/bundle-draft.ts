@@ -1,5 +1,5 @@
 import packageFile from '../../../package.json' with { type: 'json' };
-import { canonicalJson } from '../../run/canonical-json.ts';
+import { canonicalJson, inCanonicalOrder } from '../../run/canonical-json.ts';
 import type { Commit } from '../../run/commit.ts';
 import type { Receipt } from '../../run/receipt.ts';
 import type { Run, TerminalRun } from '../../run/run.ts';
@@ -120,7 +120,8 @@ export class BundleDraft {
     const approvals = this.#approvals.toSorted((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1));
     const receipts = this.#receipts.toSorted((a, b) => a.index - b.index || (a.key < b.key ? -1 : 1));
     const cost = spentBy(run.runId, receipts);
-    const entries = {
+    // Each entry is hashed for the index, and written to the document.
+    const entries = inCanonicalOrder({
       run: describeRun(run),
       trigger: this.#trigger,
       steps: this.#steps,
@@ -134,7 +135,7 @@ export class BundleDraft {
         workflow: { name: run.workflow.name, version: run.workflow.version },
         policies: policiesOf(decisions),
       },
-    };
+    });
     return { format: BUNDLE_FORMAT, ...entries, index: indexOf(entries), commits, head: this.head };
   }
 }

@@ -62,21 +62,33 @@ export function toItem(
   doc: object,
   { packed = false, ...besides }: Record<string, unknown> & { packed?: boolean } = {},
 ): Item {
+  return itemOf(key, doc, JSON.stringify(doc), packed, besides);
+}
+
+/** `text`: the document as JSON. */
+function itemOf(key: keys.Key, doc: object, text: string, packed: boolean, besides: Record<string, unknown>): Item {
   keys.assertSortKeys(key.sk);
-  const text = JSON.stringify(doc);
-  const conditioned = Object.entries(doc).filter(([name]) => CONDITIONED.includes(name));
-  const item = marshall(
-    { ...key, doc: text, ...Object.fromEntries(conditioned), ...besides },
-    { removeUndefinedValues: true },
-  );
-  let bytes = itemBytes(item);
-  if (packed || bytes > TEXT_ROW_MAX_BYTES) {
-    const isSmall = Buffer.byteLength(text) <= SMALL_DOCUMENT_MAX_BYTES;
+  const item: Item = { pk: { S: key.pk }, sk: { S: key.sk } };
+  for (const name of CONDITIONED) setAttribute(item, name, (doc as Record<string, unknown>)[name]);
+  for (const name in besides) setAttribute(item, name, besides[name]);
+  const textBytes = Buffer.byteLength(text);
+  const otherBytes = itemBytes(item) + 'doc'.length;
+  if (packed || otherBytes + textBytes > TEXT_ROW_MAX_BYTES) {
+    const isSmall = textBytes <= SMALL_DOCUMENT_MAX_BYTES;
     item.doc = { B: isSmall ? packWithDictionary(text) : brotliCompressSync(text, COMPRESSION) };
-    bytes = itemBytes(item);
+  } else {
+    item.doc = { S: text };
   }
+  const bytes = otherBytes + (item.doc.B?.length ?? textBytes);
   if (bytes > ROW_MAX_BYTES) throw tooLarge(`the row ${key.sk}`, bytes, ROW_MAX_BYTES);
   return item;
+}
+
+/** Almost all attributes are texts and counts. */
+function setAttribute(item: Item, name: string, value: unknown): void {
+  if (typeof value === 'string') item[name] = { S: value };
+  else if (Number.isSafeInteger(value)) item[name] = { N: String(value) };
+  else if (value !== undefined) Object.assign(item, marshall({ [name]: value }, { removeUndefinedValues: true }));
 }
 
 export function docOf<T>({ doc }: Item): T {
@@ -90,9 +102,12 @@ export const keyOf = ({ pk, sk }: Item): keys.Key => ({ pk: pk?.S ?? '', sk: sk?
 
 /** The size as DynamoDB counts it, or slightly more: numbers count with their largest size. */
 export function itemBytes(item: Item): number {
-  const bytes = ({ S, B }: AttributeValue) =>
-    S === undefined ? (B?.length ?? NUMBER_MAX_BYTES) : Buffer.byteLength(S);
-  return Object.entries(item).reduce((sum, [name, value]) => sum + Buffer.byteLength(name) + bytes(value), 0);
+  let bytes = 0;
+  for (const name in item) {
+    const { S, B } = item[name] as AttributeValue;
+    bytes += Buffer.byteLength(name) + (S === undefined ? (B?.length ?? NUMBER_MAX_BYTES) : Buffer.byteLength(S));
+  }
+  return bytes;
 }
 
 export function tooLarge(what: string, bytes: number, maxBytes: number): CountersignError {
@@ -174,7 +189,8 @@ function listsOfCommit(run: Run, { seq, events }: Commit): Record<string, string
 export const docHash = (doc: object): string => sha256Hex(JSON.stringify(doc));
 
 export function receiptItem(receipt: Receipt): Item {
-  return toItem(keys.receiptKey(receipt.tenant, receipt.key), receipt, { docHash: docHash(receipt) });
+  const text = JSON.stringify(receipt);
+  return itemOf(keys.receiptKey(receipt.tenant, receipt.key), receipt, text, false, { docHash: sha256Hex(text) });
 }
 
 export function idempotencyItem(record: IdempotencyRecord): Item {

@@ -77,14 +77,20 @@ export function needsRunRow(before: Run, after: Run): boolean {
   if (before.seq === 1 || isTerminal(before) || isTerminal(after) || !IN_MOTION.includes(after.status)) return true;
   if (before.dueAt === undefined || after.dueAt === undefined) return true;
   if (before.dueAt <= later(after.updatedAt, CLOCK_SKEW_MS)) return true;
-  return dueTimeStep(before.dueAt) !== dueTimeStep(after.dueAt) || lasting(before) !== lasting(after);
+  return dueTimeStep(before.dueAt) !== dueTimeStep(after.dueAt) || !hasSameLasting(before, after);
 }
 
 const IN_MOTION: readonly RunStatus[] = ['running', 'rolling_back'];
 
-function lasting(run: ActiveRun): string {
-  const { seq: _seq, headHash: _hash, updatedAt: _at, currentStep: _step, dueAt: _due, writes: _writes, ...rest } = run;
-  return JSON.stringify(rest);
+/** Fields that the last commit has, too. */
+const IN_COMMITS: readonly string[] = ['seq', 'headHash', 'updatedAt', 'currentStep', 'dueAt', 'writes'];
+
+/** A change replaces only the fields that it changes, so most values are the same object. */
+function hasSameLasting(before: ActiveRun, after: ActiveRun): boolean {
+  const [was, is] = [before, after] as unknown as [Record<string, unknown>, Record<string, unknown>];
+  const isSame = (name: string) =>
+    was[name] === is[name] || IN_COMMITS.includes(name) || JSON.stringify(was[name]) === JSON.stringify(is[name]);
+  return Object.keys(is).every(isSame) && Object.keys(was).every((name) => name in is || isSame(name));
 }
 
 /** Whether a lease was renewed, or taken from its holder. Only then it has a row. */

@@ -72,12 +72,22 @@ export function add(
   };
 }
 
+/** By expression: there are few, and each is used again and again. */
+const NAMES_IN = new Map<string, Record<string, string>>();
+
+/** With `#`, because some of these names are reserved words of DynamoDB. */
+function namesIn(expression: string): Record<string, string> {
+  const known = NAMES_IN.get(expression);
+  if (known) return known;
+  const names = Object.fromEntries((expression.match(/#\w+/g) ?? []).map((name) => [name, name.slice(1)]));
+  NAMES_IN.set(expression, names);
+  return names;
+}
+
 export function conditionFields({ expression, values }: Condition) {
-  // With `#`, because some of these names are reserved words of DynamoDB.
-  const names = expression.match(/#\w+/g) ?? [];
   return {
     ConditionExpression: expression,
-    ExpressionAttributeNames: Object.fromEntries(names.map((name) => [name, name.slice(1)])),
+    ExpressionAttributeNames: namesIn(expression),
     ...(values && { ExpressionAttributeValues: marshall(values) }),
     ReturnValuesOnConditionCheckFailure: 'ALL_OLD' as const,
   };

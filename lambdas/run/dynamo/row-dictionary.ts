@@ -47,9 +47,12 @@ const MARK = 0x11;
 
 /** Enough for a dictionary and a small document. The defaults are for longer texts, and take half as long again. */
 const SMALL_WINDOW = { windowBits: 14, memLevel: 6 };
+/** For the result. The default of 16 KB would be memory outside of the heap, which the garbage collector frees late. */
+const PACKED_CHUNK = { chunkSize: 2 * 1024 };
+const TEXT_CHUNK = { chunkSize: 4 * 1024 };
 
 export function packWithDictionary(text: string): Buffer {
-  const packed = deflateRawSync(text, { dictionary: DICTIONARIES[NEWEST], ...SMALL_WINDOW });
+  const packed = deflateRawSync(text, { dictionary: DICTIONARIES[NEWEST], ...SMALL_WINDOW, ...PACKED_CHUNK });
   return Buffer.concat([Buffer.from([MARK, NEWEST]), packed]);
 }
 
@@ -58,5 +61,5 @@ export const isPackedWithDictionary = (bytes: Uint8Array): boolean => bytes[0] =
 export function unpackWithDictionary(bytes: Uint8Array): string {
   const dictionary = DICTIONARIES[bytes[1] ?? -1];
   if (!dictionary) throw new Error(`a later version stored this row, with dictionary ${bytes[1]}; deploy that version`);
-  return inflateRawSync(bytes.subarray(2), { dictionary }).toString();
+  return inflateRawSync(bytes.subarray(2), { dictionary, ...TEXT_CHUNK }).toString();
 }
