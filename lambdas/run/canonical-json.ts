@@ -65,13 +65,18 @@ function listInOrder(list: readonly unknown[], depth: number): unknown {
 
 function objectInOrder(object: Record<string, unknown>, depth: number): unknown {
   const keys = Object.keys(object);
-  const isOrdered = keys.every((key, index) => index === 0 || (keys[index - 1] as string) < key);
-  if (!isOrdered) keys.sort();
-  let copy: Record<string, unknown> | undefined = isOrdered ? undefined : {};
+  let isOrdered = true;
+  let previous = '';
   for (const key of keys) {
     // Objects have numbers before other keys, and in another order; and they cannot be given a prototype as a key.
     const first = key.charCodeAt(0);
     if ((first >= DIGITS_FIRST && first <= DIGITS_LAST) || key === '__proto__') return NOT_PLAIN;
+    if (key < previous) isOrdered = false;
+    previous = key;
+  }
+  if (!isOrdered) keys.sort();
+  let copy: Record<string, unknown> | undefined = isOrdered ? undefined : {};
+  for (const key of keys) {
     const member = object[key];
     const ordered = inOrder(member, depth + 1);
     if (ordered === NOT_PLAIN) return NOT_PLAIN;

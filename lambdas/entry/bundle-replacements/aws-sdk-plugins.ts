@@ -16,10 +16,28 @@ export const getLoggerPlugin = () => nothing;
  */
 const COMPOSED_ONCE: readonly (string | undefined)[] = ['DynamoDB', 'SQS'];
 
+type Signer = (authScheme?: object) => Promise<unknown>;
+
 /** Each client asks for it when it is created. */
-export function getUserAgentPlugin(config: { serviceId?: string; cacheMiddleware?: boolean }) {
-  config.cacheMiddleware ??= COMPOSED_ONCE.includes(config.serviceId);
+export function getUserAgentPlugin(config: { serviceId?: string; cacheMiddleware?: boolean; signer?: Signer }) {
+  const isComposedOnce = COMPOSED_ONCE.includes(config.serviceId);
+  config.cacheMiddleware ??= isComposedOnce;
+  if (isComposedOnce && config.signer) config.signer = createdOnce(config.signer);
   return nothing;
+}
+
+/** The SDK would create a signer with a copy of the whole configuration for each request. Region and service stay the same. */
+function createdOnce(create: Signer): Signer {
+  const signers = new WeakMap<object, Promise<unknown>>();
+  const noScheme = {};
+  return (authScheme) => {
+    const known = signers.get(authScheme ?? noScheme);
+    if (known) return known;
+    const created = create(authScheme);
+    signers.set(authScheme ?? noScheme, created);
+    created.catch(() => signers.delete(authScheme ?? noScheme));
+    return created;
+  };
 }
 
 export const createDefaultUserAgentProvider = () => async () => [];
