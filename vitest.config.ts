@@ -29,10 +29,18 @@ export default defineConfig({
     // Files share a process and what it has loaded: starting one for each file took as long as the tests in them.
     // So a test leaves no environment variable, timer or global changed.
     isolate: false,
-    // There are more threads than cores, so threads that help to collect garbage only take turns with them.
-    // Threads of the local host live for seconds; with the default size of 1 MiB they spend a fifth of that collecting garbage.
-    // Without lazy compilation, the code cache of a bundle has all of its functions, and each new thread has less to compile.
-    execArgv: ['--single-threaded-gc', '--min-semi-space-size=16', '--max-semi-space-size=32', '--no-lazy'],
+    execArgv: [
+      // There are more threads than cores, so threads that help to collect garbage only take turns with them.
+      '--single-threaded-gc',
+      // Threads of the local host live for seconds; with the default size of 1 MiB they spend a fifth of that collecting garbage.
+      '--min-semi-space-size=16',
+      '--max-semi-space-size=32',
+      // A process lives for minutes and has memory: it collects its whole heap only when that is large, and then drops no code.
+      '--initial-old-space-size=512',
+      '--no-flush-bytecode',
+      // The code cache of a bundle then has all of its functions, and each new thread has less to compile.
+      '--no-lazy',
+    ],
     // For the programs that tests start: each would strip the types of its files, and compile them, again.
     env: { NODE_COMPILE_CACHE: join(import.meta.dirname, '.build', 'compile-cache') },
     // The end-to-end tests mostly wait for what they started, so there are more of them at once than cores.
