@@ -10,6 +10,8 @@ import type { Cards } from './wait-for-decision.ts';
 
 /** Others may edit or vote while the card is posted; it is stored with their changes. */
 const TRIES_MAX = 8;
+/** Each waiting invocation occupies a slot of the account. The sweeper starts an execution for who did not succeed. */
+const PAUSES_MAX = 2;
 /** From the claim until the card is sent, if nothing is slow. */
 const TIME_TO_POST_MS = 5_000;
 
@@ -17,7 +19,7 @@ export interface Announcer {
   runs: Pick<RunStore, 'approval' | 'bumpOutbox' | 'storeCard' | 'completeOutboxEntry'>;
   cards: Cards;
   clock: Clock;
-  pause: { sleep(ms: number): Promise<void> };
+  pause: { random(): number; sleep(ms: number): Promise<void> };
   log: Log;
 }
 
@@ -86,13 +88,16 @@ async function post(announcer: Announcer, { dueAt }: StartApproval, approval: Ap
     },
     requestNotSent() {},
   };
-  for (;;) {
+  for (let pauses = 0; ; pauses += 1) {
     try {
       return await withinDeadline(deadline, () => cards.post(approval, false));
     } catch (error) {
       // Slack takes about one message a second in a channel. It has posted nothing that it refuses.
-      const pauseMs = error instanceof TargetRefused && error.retryable ? error.retryAfterMs : undefined;
-      if (pauseMs === undefined || !arrivesBefore(dueAt, clock.now() + pauseMs)) throw error;
+      const retryAfterMs = error instanceof TargetRefused && error.retryable ? error.retryAfterMs : undefined;
+      if (retryAfterMs === undefined || pauses === PAUSES_MAX) throw error;
+      // Others wait for the same channel. All would come back at the same time.
+      const pauseMs = retryAfterMs * (1 + pause.random());
+      if (!arrivesBefore(dueAt, clock.now() + pauseMs)) throw error;
       await pause.sleep(pauseMs);
     }
   }

@@ -49,9 +49,10 @@ const publisher = {
   digests: new DynamoDigestStore(dynamo, environment.RUN_TABLE),
   messages: new SlackDigests(notifying),
   tokens: new SfnTaskTokens(new SFNClient()),
+  clock: systemClock,
   log: systemLog,
 };
-const digester = { ...publisher, definitions, clock: systemClock, ids: systemIds };
+const digester = { ...publisher, definitions, ids: systemIds };
 
 const notifier = {
   runs,

@@ -1,8 +1,10 @@
+import { type Clock, isoNow } from '../entry/ports.ts';
 import { startEntryId } from '../outbox/outbox.ts';
-import { type ApprovalStatus, isOpen } from '../run/approval.ts';
+import { type Approval, type ApprovalStatus, closedAt, isOpen } from '../run/approval.ts';
+import { later, QUARANTINE_MS } from '../run/lease.ts';
 import type { RunStore } from '../run/run-store.ts';
 import { closeDigestOf, type DigestCloser } from './digest/close-digest.ts';
-import type { Cards } from './wait-for-decision.ts';
+import { type Cards, unlessRefused } from './wait-for-decision.ts';
 
 /** Wakes the execution that waits with this token. A token that nothing waits with is ignored. */
 export interface TaskTokens {
@@ -13,6 +15,7 @@ export interface Publisher extends DigestCloser {
   runs: Pick<RunStore, 'approval' | 'approvals' | 'taskToken' | 'cancelStart' | 'completeOutboxEntry'>;
   cards: Cards;
   tokens: TaskTokens;
+  clock: Clock;
 }
 
 /**
@@ -34,5 +37,18 @@ export async function publishDecision(
   }
   await cards.update(approval);
   if (!isOpen(approval) && approval.escalatedAt !== undefined) await closeDigestOf(publisher, approval);
+  if (!isOpen(approval) && !approval.card && !(await updateLostCard(publisher, approval))) return;
   await runs.completeOutboxEntry(entryId);
+}
+
+/**
+ * A function that read the approval as open may have posted a card that no row names, or may still do so. So the card is searched
+ * for after every such function has ended. False before that: the outbox entry stays due, and the sweeper sends it again.
+ */
+async function updateLostCard({ cards, messages, clock, log }: Publisher, approval: Approval): Promise<boolean> {
+  if (!(await messages.reaches(approval.tenant))) return true;
+  if (isoNow(clock) < later(closedAt(approval), QUARANTINE_MS)) return false;
+  const card = await cards.find(approval).catch(unlessRefused(log, approval));
+  if (card) await cards.update({ ...approval, card });
+  return true;
 }

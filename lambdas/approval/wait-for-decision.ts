@@ -1,6 +1,6 @@
 import { TargetRefused } from '../connectors/target-errors.ts';
 import { LOGGED } from '../entry/environment.ts';
-import { isoNow } from '../entry/ports.ts';
+import { isoNow, type Log } from '../entry/ports.ts';
 import { isAnnouncedFirst, newOutboxEntry } from '../outbox/outbox.ts';
 import { type Approval, isOpen } from '../run/approval.ts';
 import type { RunStore, WaitToken } from '../run/run-store.ts';
@@ -125,8 +125,8 @@ async function stopWaiting(
 }
 
 /** The channel is archived, or the app lost its access. Retries would not help, and nothing depends on the card. */
-const unlessRefused =
-  (log: Waiter['log'], { tenant, approvalId }: Approval) =>
+export const unlessRefused =
+  (log: Log, { tenant, approvalId }: Approval) =>
   (error: unknown): undefined => {
     if (!(error instanceof TargetRefused) || error.retryable) throw error;
     log.error(LOGGED.cardNotUpdated, { tenant, approvalId, error });

@@ -115,6 +115,13 @@ export function startWithReminder({ announce: _announced, ...entry }: StartAppro
   return { ...entry, dueAt: entry.clocks.remindAt };
 }
 
+/** An operator has it sent again. If it announced an approval, its card may be posted, so it counts as attempted. */
+export const redriven = ({ failed: _failed, ...entry }: OutboxEntry, dueAt: string): OutboxEntry => ({
+  ...entry,
+  attempts: 'announce' in entry && entry.announce ? 1 : 0,
+  dueAt,
+});
+
 type Action<Entry> = Entry extends unknown ? Omit<Entry, 'id' | 'attempts' | 'createdAt' | 'dueAt'> : never;
 
 /** The same action has the same id. The id starts with tenant and run, because they determine the shard. */

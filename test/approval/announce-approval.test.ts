@@ -39,7 +39,7 @@ beforeEach(async () => {
 });
 
 const now = async () => (await shop.runs.approval('acme', approval.runId, approval.approvalId)) as Approval;
-const pause = { sleep: async (ms: number) => void shop.clock.advance(ms) };
+const pause = { random: () => 0, sleep: async (ms: number) => void shop.clock.advance(ms) };
 const announce = () => announceApproval({ ...shop.worker, cards, pause }, entry);
 const entries = () => [...shop.runs.inside.outbox()].filter(({ kind }) => kind === 'start_approval');
 const edit = () => shop.say(approval, 'ana', { kind: 'edit', fields: { category: 'database' } });
@@ -104,6 +104,13 @@ describe('the announcement of an approval', () => {
     expect(posted).toHaveLength(3);
     expect(shop.clock.now() - before).toBe(2_000);
     expect(await now()).toMatchObject({ status: 'notified' });
+  });
+
+  it('leaves the card to the execution after two pauses, because each occupies a slot of the account', async () => {
+    whilePosting = () => Promise.reject(new TargetRefused('slow down', { retryable: true, retryAfterMs: 1_000 }));
+    await announce();
+    expect(posted).toHaveLength(3);
+    expect(entries()).toEqual([{ ...entry, attempts: 1 }]);
   });
 
   it('leaves the card to the execution if Slack asks for a longer pause', async () => {

@@ -4,8 +4,10 @@ import type { DigestMessages } from '../../lambdas/approval/digest/post-digest.t
 import type { EscalationStage } from '../../lambdas/approval/environment.ts';
 import { publishDecision } from '../../lambdas/approval/publish-decision.ts';
 import { ApprovalClosed, type Cards, waitForDecision } from '../../lambdas/approval/wait-for-decision.ts';
+import { TargetRefused } from '../../lambdas/connectors/target-errors.ts';
 import { type StartApproval, startEntryId, startWithReminder } from '../../lambdas/outbox/outbox.ts';
 import { type Approval, isOpen } from '../../lambdas/run/approval.ts';
+import { QUARANTINE_MS } from '../../lambdas/run/lease.ts';
 import { ASSIGN, GovernedWorkshop } from '../worker/governance/governed-workshop.ts';
 import { eventTypes } from '../worker/workshop.ts';
 
@@ -235,16 +237,21 @@ describe('the escalation', () => {
 describe('the publication of a decision', () => {
   const completed: [string, unknown][] = [];
   const tokens = { complete: async (...args: [string, unknown]) => void completed.push(args) };
+  let asked: ReturnType<typeof shop.outbox.receiveFollows>[number] | undefined;
   const follow = async (differing: Partial<Cards> = {}) => {
-    const [asked] = shop.outbox.receiveFollows();
+    [asked = asked] = shop.outbox.receiveFollows();
     if (!asked) throw new Error('nothing is to follow');
     const watched = Object.assign(cards, differing);
-    const { runs, log } = shop;
-    await publishDecision({ runs, digests: runs.digests, messages: digests, cards: watched, tokens, log }, asked);
+    const { runs, clock, log } = shop;
+    await publishDecision(
+      { runs, digests: runs.digests, messages: digests, cards: watched, tokens, clock, log },
+      asked,
+    );
   };
   const closed: string[] = [];
+  let hasSlack = true;
   const digests: DigestMessages = {
-    reaches: async () => true,
+    reaches: async () => hasSlack,
     post: () => Promise.reject(new Error('publishing a decision posts no digest')),
     find: () => Promise.reject(new Error('publishing a decision searches for no digest')),
     close: async (_tenant, { ts }, approvals) => void closed.push(`${ts}: ${approvals.map(({ status }) => status)}`),
@@ -252,6 +259,8 @@ describe('the publication of a decision', () => {
   beforeEach(() => {
     completed.length = 0;
     closed.length = 0;
+    asked = undefined;
+    hasSlack = true;
   });
 
   it('shows on the digest that its last approval is closed', async () => {
@@ -278,8 +287,9 @@ describe('the publication of a decision', () => {
   it('gives up the execution of an approval that was decided before its reminder', async () => {
     const [entry] = shop.runs.inside.outbox();
     const announced = { ...entry, attempts: 1 } as StartApproval;
+    const card = { channel: 'C1', ts: approval.approvalId };
     await shop.runs.bumpOutbox(entry as StartApproval, announced.dueAt);
-    await shop.runs.storeCard(announced, approval, { status: 'notified' }, startWithReminder(announced));
+    await shop.runs.storeCard(announced, approval, { status: 'notified', card }, startWithReminder(announced));
     await shop.say(await now(), 'ana');
     await follow();
     expect(completed).toEqual([]);
@@ -291,7 +301,34 @@ describe('the publication of a decision', () => {
     await shop.runs.bumpOutbox(entry as StartApproval, (entry as StartApproval).dueAt);
     await shop.say(approval, 'ana');
     await follow();
-    expect(outboxKinds()).toEqual(['start_approval']);
+    expect(outboxKinds()).toContain('start_approval');
+  });
+
+  it('shows the decision on a card that no row names, after everybody who may post it has ended', async () => {
+    await shop.say(approval, 'ana');
+    await follow();
+    expect(cards.shown.filter(({ card }) => card)).toEqual([]);
+    expect(outboxKinds()).toContain('follow_approval');
+    cards.isPosted = true;
+    shop.clock.advance(QUARANTINE_MS);
+    await follow();
+    expect(cards.shown.at(-1)).toMatchObject({ status: 'approved', card: { channel: 'C1', ts: approval.approvalId } });
+    expect(outboxKinds()).not.toContain('follow_approval');
+  });
+
+  it('ends without a card if Slack shows none, or refuses the search for good', async () => {
+    await shop.say(approval, 'ana');
+    shop.clock.advance(QUARANTINE_MS);
+    const archived = new TargetRefused('channel_not_found', { retryable: false });
+    await follow({ find: () => Promise.reject(archived) });
+    expect(outboxKinds()).not.toContain('follow_approval');
+  });
+
+  it('searches for no card in a tenant without Slack', async () => {
+    hasSlack = false;
+    await shop.say(approval, 'ana');
+    await follow({ find: () => Promise.reject(new Error('there is no Slack')) });
+    expect(outboxKinds()).not.toContain('follow_approval');
   });
 
   it('only updates the card while the approval is open', async () => {

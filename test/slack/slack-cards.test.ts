@@ -37,6 +37,12 @@ describe('a card', () => {
     expect(await world.messages()).toEqual([]);
   });
 
+  it('that may be posted is posted if Slack never allows the search for it', async () => {
+    await fault('users.conversations', { kind: 'other_body', body: { ok: false, error: 'missing_scope' } });
+    const card = await world.cards.post(UNPOSTED, true);
+    expect(await world.messages()).toMatchObject([card]);
+  });
+
   it('that never arrived is posted by the next attempt, even if there are other cards', async () => {
     await world.cards.post({ ...UNPOSTED, approvalId: 'run_2.1' }, false);
     await fault('chat.postMessage', { kind: 'status', status: 429, retryAfterSeconds: 1 });

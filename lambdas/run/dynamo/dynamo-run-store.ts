@@ -1,5 +1,5 @@
 import type { TransactWriteItem } from '@aws-sdk/client-dynamodb';
-import type { OutboxEntry, StartApproval } from '../../outbox/outbox.ts';
+import { type OutboxEntry, redriven, type StartApproval } from '../../outbox/outbox.ts';
 import type { Approval } from '../approval.ts';
 import type { Commit, CreatedRun, RunChange, StepWrite } from '../commit.ts';
 import type { IdempotencyRecord } from '../idempotency.ts';
@@ -211,8 +211,8 @@ export class DynamoRunStore extends DynamoRunReads implements RunStore {
     return this.rows.save(outboxItem(counted), entryIsAsRead(entry));
   }
 
-  redriveOutbox({ failed: _failed, ...entry }: OutboxEntry, dueAt: string): Promise<boolean> {
-    return this.rows.save(outboxItem({ ...entry, attempts: 0, dueAt }), entryIsAsRead(entry));
+  redriveOutbox(entry: OutboxEntry, dueAt: string): Promise<boolean> {
+    return this.rows.save(outboxItem(redriven(entry, dueAt)), entryIsAsRead(entry));
   }
 
   async completeSeal(

@@ -179,7 +179,7 @@ async function findPosted(
 /** Posts a message unless an earlier attempt has posted it. If Slack does not show that, a second card is better than none. */
 async function postOnce(access: Access, posting: Posting): Promise<PostedMessage> {
   const { mark, channel, threadTs, mayBePosted, message } = posting;
-  const earlier = mayBePosted ? await findPosted(access, posting) : undefined;
+  const earlier = mayBePosted ? await findPosted(access, posting).catch(unlessFinal) : undefined;
   if (earlier) return earlier;
   const thread = threadTs === undefined ? {} : { thread_ts: threadTs, reply_broadcast: true };
   return postMarked(
@@ -187,4 +187,9 @@ async function postOnce(access: Access, posting: Posting): Promise<PostedMessage
     { eventType: EVENT_TYPE, mark },
     { channel, ...thread, ...message, ...NO_PARSING_OR_PREVIEWS },
   );
+}
+
+/** Slack never allows this search: the app lacks a scope, or there are too many channels. It may still allow the post. */
+function unlessFinal(error: unknown): undefined {
+  if (!(error instanceof TargetRefused) || error.retryable) throw error;
 }

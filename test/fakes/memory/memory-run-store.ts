@@ -1,4 +1,4 @@
-import { isStuck, type OutboxEntry, type StartApproval } from '../../../lambdas/outbox/outbox.ts';
+import { isStuck, type OutboxEntry, redriven, type StartApproval } from '../../../lambdas/outbox/outbox.ts';
 import {
   type Approval,
   type ClosedApprovalList,
@@ -471,7 +471,9 @@ export class MemoryRunStore implements RunStore {
   }
 
   redriveOutbox(entry: OutboxEntry, dueAt: string): Promise<boolean> {
-    return this.operation('redriveOutbox', () => this.#changeOutbox(entry, { attempts: 0, dueAt, failed: undefined }));
+    return this.operation('redriveOutbox', () =>
+      this.#changeOutbox(entry, { ...redriven(entry, dueAt), failed: undefined }),
+    );
   }
 
   #changeOutbox(entry: OutboxEntry, changed: Partial<OutboxEntry>): boolean {

@@ -214,7 +214,7 @@ export class Functions {
     this.#invoke(ANNOUNCER, { tenant, runId }, ended, (ports, by) => {
       const sleep = (ms: number) =>
         new Promise<void>((resolve) => this.#shared.time.after(ms, () => by.resume(() => resolve())));
-      return announceApproval({ ...ports, pause: { sleep } }, entry);
+      return announceApproval({ ...ports, pause: { random: ports.random, sleep } }, entry);
     });
   }
 
