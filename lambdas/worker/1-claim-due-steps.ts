@@ -120,7 +120,7 @@ async function resume(
   if (state.run.stopRequest) return setAside(worker, draft, step);
   if (step.input === undefined) return startStep(worker, state, draft, step.index);
   const own = await ownReceipt(worker, draft, step);
-  if (!isOpenWrite(own)) return claimOrFail(worker, state, draft, step, own);
+  if (!isOpenWrite(own)) return tryAgain(worker, state, draft, step, own);
   const operation = findOperation(step.tool);
   const attemptsMax = attemptsOf(operation, state.workflow.steps[step.index], step.input) + PROBES_MAX;
   if (own.effect === 'opaque' || step.attempt >= attemptsMax) return askHuman(draft, step, own);
@@ -134,6 +134,22 @@ async function resume(
     settleReceipt(draft, { ...own, outcome: 'unknown', settledAt: draft.at, error: waiting.error });
   }
   return undefined;
+}
+
+/** Also a write that has failed. If it is not claimed now, the receipt of a read whose worker was lost is settled: nobody reports its outcome. */
+async function tryAgain(
+  worker: Worker,
+  state: RunState,
+  draft: RunDraft,
+  step: RunningStep | RetryableStep,
+  own: Receipt | undefined,
+): Promise<ClaimedStep | undefined> {
+  const claimed = await claimOrFail(worker, state, draft, step, own);
+  if (!claimed && own?.outcome === 'intent') {
+    const error = recordedError('LEASE_LOST', `the worker that called ${step.tool} was lost`);
+    settleReceipt(draft, { ...own, outcome: 'failed', settledAt: draft.at, error });
+  }
+  return claimed;
 }
 
 /**

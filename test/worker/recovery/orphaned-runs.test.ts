@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { StepMessage } from '../../../lambdas/run-changes/step-queue.ts';
 import { ALLOWED } from '../../fakes/fake-policy.ts';
 import { HOOKS_URL, sendHttpThroughFetch } from '../../fakes/targets/http-through-fetch.ts';
-import { ASSIGN, GovernedWorkshop } from '../governance/governed-workshop.ts';
+import { ASSIGN, FAILED, GovernedWorkshop } from '../governance/governed-workshop.ts';
 import { die, eventTypes, SYS_ID } from '../workshop.ts';
 
 /** Source 002, 5.3 and 5.4: a run that its worker has lost is resumed from its last commit. */
@@ -105,6 +105,19 @@ describe('a worker that died while it sent an opaque write', () => {
     expect(now.run).toMatchObject({ status: 'needs_human', error: { code: 'OUTCOME_UNKNOWN' } });
     expect(now.receipts).toMatchObject([{ effect: 'opaque', outcome: 'unknown' }]);
     expect(shop.outside.callsOf('POST 127.0.0.1')).toHaveLength(1);
+  });
+});
+
+describe('a worker that died while it read', () => {
+  it('leaves no open receipt, if policy then refuses that another one reads', async () => {
+    const message = await shop.begin(GET(24 * 3600));
+    await killedAt(message, 'GET servicenow', 'before');
+    expect((await shop.now(message)).receipts).toMatchObject([{ effect: 'read', outcome: 'intent' }]);
+    shop.policy.decision = () => FAILED;
+    shop.clock.advance(61_000);
+    const now = await shop.finish(message);
+    expect(now.run).toMatchObject({ status: 'failed_terminal', error: { code: 'POLICY_ERROR' } });
+    expect(now.receipts).toMatchObject([{ effect: 'read', outcome: 'failed', error: { code: 'LEASE_LOST' } }]);
   });
 });
 
