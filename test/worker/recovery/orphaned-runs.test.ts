@@ -112,12 +112,14 @@ describe('a worker that died while it read', () => {
   it('leaves no open receipt, if policy then refuses that another one reads', async () => {
     const message = await shop.begin(GET(24 * 3600));
     await killedAt(message, 'GET servicenow', 'before');
-    expect((await shop.now(message)).receipts).toMatchObject([{ effect: 'read', outcome: 'intent' }]);
+    const [open] = (await shop.now(message)).receipts;
+    expect(open).toMatchObject({ effect: 'read', outcome: 'intent' });
     shop.policy.decision = () => FAILED;
     shop.clock.advance(61_000);
     const now = await shop.finish(message);
     expect(now.run).toMatchObject({ status: 'failed_terminal', error: { code: 'POLICY_ERROR' } });
-    expect(now.receipts).toMatchObject([{ effect: 'read', outcome: 'failed', error: { code: 'LEASE_LOST' } }]);
+    const [settled] = await shop.runs.receipts(message.tenant, [open?.key ?? '']);
+    expect(settled).toMatchObject({ effect: 'read', outcome: 'failed', error: { code: 'LEASE_LOST' } });
   });
 });
 
