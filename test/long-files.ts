@@ -15,7 +15,6 @@ export const LONG_FILES = [
   'cli/demo',
   'simulation/planted-bugs/planted-bugs',
   'simulation/chaos',
-  'infrastructure/limits/aws-limits',
   'agent/faults',
   'contracts/run-store/run-table',
   'local/npm-start',

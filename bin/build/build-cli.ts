@@ -23,7 +23,6 @@ const PROGRAMS = ['countersign', 'countersign-agent'] as const;
 
 /** `npm run build`: the command line in one file, and the agent in another one. */
 export async function buildCli(outputFolder: string): Promise<void> {
-  mkdirSync(outputFolder, { recursive: true });
   for (const name of PROGRAMS) await buildProgram(name, outputFolder);
   writeFileSync(join(outputFolder, 'openapi.json'), `${JSON.stringify(openApiDocument(), null, 2)}\n`);
 }
@@ -32,7 +31,8 @@ export async function buildCli(outputFolder: string): Promise<void> {
  * A program needs nothing but Node.js 20 or newer. The same sources give the same bytes in any folder: no time, no path and
  * no random value is part of them.
  */
-async function buildProgram(name: (typeof PROGRAMS)[number], outputFolder: string): Promise<void> {
+export async function buildProgram(name: (typeof PROGRAMS)[number], outputFolder: string): Promise<void> {
+  mkdirSync(outputFolder, { recursive: true });
   const { outputFiles, metafile } = await build({
     entryPoints: [join(ROOT, 'bin', `${name}.ts`)],
     outfile: `${name}.mjs`,

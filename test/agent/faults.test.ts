@@ -4,7 +4,7 @@ import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { Journal } from '../../agent/journal.ts';
-import { buildCli } from '../../bin/build/build-cli.ts';
+import { buildProgram } from '../../bin/build/build-cli.ts';
 import { temporaryFolder } from '../local/cloud/wire.ts';
 import { accelerated, enrolled, type RunningAgent, runAgent } from './agent-under-test.ts';
 import { ASSIGNMENT_ID, FakeRuntime } from './fake-runtime.ts';
@@ -22,7 +22,7 @@ describe('an agent that is killed', () => {
   const program = join(folder.path, 'dist', 'countersign-agent.mjs');
   const preload = join(folder.path, 'kill-at.mjs');
   beforeAll(async () => {
-    await buildCli(join(folder.path, 'dist'));
+    await buildProgram('countersign-agent', join(folder.path, 'dist'));
     writeFileSync(preload, KILL_AT);
   }, 120_000);
 

@@ -3,7 +3,7 @@ import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSy
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { buildCli } from '../../bin/build/build-cli.ts';
+import { buildProgram } from '../../bin/build/build-cli.ts';
 import { temporaryFolder } from '../local/cloud/wire.ts';
 import { enrolled } from './agent-under-test.ts';
 import { FakeRuntime } from './fake-runtime.ts';
@@ -21,7 +21,7 @@ const host = join(folder.path, 'host');
 const program = join(host, 'countersign-agent.mjs');
 
 beforeAll(async () => {
-  await buildCli(dist);
+  await buildProgram('countersign-agent', dist);
   mkdirSync(host);
   copyFileSync(join(dist, basename(program)), program);
 }, 60_000);

@@ -1,14 +1,15 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { countersignApp } from '../../lib/app.ts';
-import type { CloudFormationTemplate } from '../../local/template/template.ts';
+import { cachedAssembly } from '../../local/template/assembly-cache.ts';
 
-/** The template of the part `firewall` of a stage. */
-export function synthesizeFirewall(
-  outdir: string,
+/** The assembly of the part `firewall` of a stage, without checks, as `synthesize` makes those of stages. */
+export async function synthesizeFirewall(
+  folder: string,
   stage: string,
   stages: Record<string, unknown>,
-): CloudFormationTemplate {
-  countersignApp({ stage, part: 'firewall', outdir, context: { stages } }).synth();
-  return JSON.parse(readFileSync(join(outdir, 'Firewall.template.json'), 'utf8'));
+): Promise<void> {
+  const part = 'firewall';
+  await cachedAssembly(folder, { stage, stages, part }, async (outdir) => {
+    process.env.CDK_VALIDATION = 'false';
+    const { countersignApp } = await import('../../lib/app.ts');
+    countersignApp({ stage, part, outdir, context: { stages } }).synth();
+  });
 }

@@ -1,23 +1,16 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, inject, it } from 'vitest';
 import { idleBill, idleTotal } from '../../bench/bill/idle-stage.ts';
-import { type Assembly, synthesize } from '../../local/template/synthesize.ts';
+import { type Assembly, readAssembly } from '../../local/template/synthesize.ts';
 import { type CloudFormationTemplate, type ResolvedStack, resolveTemplate } from '../../local/template/template.ts';
-import { temporaryFolder } from '../local/cloud/wire.ts';
 import { physicalNames } from './limits/physical-names.ts';
 import { synthesized } from './synthesized.ts';
 
-/** Shares a tenant with the stage `acme-prod`. */
-const STAGING = { kind: 'staging', tenants: ['acme', 'globex'], evidenceRetentionDays: 30 };
-
-let folder: ReturnType<typeof temporaryFolder>;
 let staging: Assembly;
 let stagingStack: ResolvedStack;
-beforeAll(async () => {
-  folder = temporaryFolder();
-  staging = await synthesize(folder.path, 'idle', { idle: STAGING });
+beforeAll(() => {
+  staging = readAssembly(inject('assemblies').idle, 'idle');
   stagingStack = resolveTemplate(staging.template, { stackName: staging.stackName });
 });
-afterAll(() => folder.remove());
 
 const exportsOf = ({ Outputs = {} }: CloudFormationTemplate) =>
   Object.values(Outputs).flatMap((output) => ('Export' in output ? [output.Export] : []));

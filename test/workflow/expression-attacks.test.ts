@@ -7,6 +7,8 @@ afterAll(() => expressions.stop());
 
 /** Not a path and no comparison: it needs a process. */
 const ORDINARY = '$sum([1..10])';
+/** Each uses a core until its limit. */
+const ATTACK_MS = 500;
 const trigger = { title: 'Checkout fails' };
 const evaluate = (tenant: string, source: string) =>
   expressions.evaluate({ tenant, sources: [source], context: { trigger } });
@@ -19,8 +21,14 @@ describe('an expression that exhausts time or memory', () => {
 
   it('blocks neither other tenants nor direct evaluation', async () => {
     const order: string[] = [];
+    const attack = () => ({
+      tenant: 'globex',
+      sources: [ENDLESS],
+      context: { trigger },
+      budget: { leftMs: ATTACK_MS, eachMs: ATTACK_MS },
+    });
     const attacks = Array.from({ length: 4 }, () =>
-      evaluate('globex', ENDLESS).catch(() => order.push('attack ended')),
+      expressions.evaluate(attack()).catch(() => order.push('attack ended')),
     );
     const direct = evaluate('globex', 'trigger.title').then(() => order.push('direct'));
     for (let turn = 0; turn < 20; turn += 1) {

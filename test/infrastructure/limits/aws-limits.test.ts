@@ -1,32 +1,27 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, inject, it } from 'vitest';
 import { FIREWALL_RULES } from '../../../lib/console/firewall.ts';
 import { StageConfig } from '../../../lib/stage-config.ts';
 import { apiDefinitions, httpRoutes } from '../../../local/api-gateway/http-routes.ts';
-import { type Assembly, synthesize } from '../../../local/template/synthesize.ts';
+import { type Assembly, readAssembly } from '../../../local/template/synthesize.ts';
 import { type CloudFormationTemplate, type ResolvedStack, resolveTemplate } from '../../../local/template/template.ts';
-import { temporaryFolder } from '../../local/cloud/wire.ts';
-import { synthesizeFirewall } from '../firewall.ts';
 import { networkTests } from '../network-tests.ts';
-import { type Elsewhere, synthesizedElsewhere } from '../synthesized-elsewhere.ts';
 import { LIMITS } from './aws-limits.ts';
 import { LARGEST, STAGE } from './largest-stage.ts';
 
 /** Names of regions and accounts differ in length, so nothing may use a limit completely. */
 const USABLE = 0.9;
 
-let folder: ReturnType<typeof temporaryFolder>;
 let assembly: Assembly;
 let stack: ResolvedStack;
 let firewall: CloudFormationTemplate;
-beforeAll(async () => {
-  folder = temporaryFolder();
-  assembly = await synthesize(folder.path, STAGE, { [STAGE]: LARGEST });
+beforeAll(() => {
+  const { largest, firewall: part } = inject('assemblies');
+  assembly = readAssembly(largest, STAGE);
   stack = resolveTemplate(assembly.template, { stackName: assembly.stackName });
-  firewall = synthesizeFirewall(join(folder.path, 'firewall'), STAGE, { [STAGE]: LARGEST });
+  firewall = JSON.parse(readFileSync(join(part, 'Firewall.template.json'), 'utf8'));
 });
-afterAll(() => folder.remove());
 
 it('the settings reject a larger stage', () => {
   expect(StageConfig.safeParse(LARGEST).success).toBe(true);
@@ -89,28 +84,6 @@ describe('the largest stage, with every setting, stays within the limits of AWS'
     expect(new Set(LIMITS.map(({ of }) => of)).size).toBe(LIMITS.length);
   });
 });
-
-describe('a second synth, in another clone, from another folder and in another year', () => {
-  let elsewhere: Elsewhere;
-  beforeAll(async () => {
-    elsewhere = await synthesizedElsewhere(folder.path, STAGE, { [STAGE]: LARGEST });
-  });
-
-  it('gives the same bytes, with the same code', () => {
-    const first = readFileSync(join(folder.path, 'Countersign.template.json'), 'utf8');
-    expect(firstDifference(elsewhere.template, first)).toBe('');
-  });
-
-  it('passes all checks of AwsSolutions, with domain name, firewall and VPC', () => {
-    expect(elsewhere.findings).toEqual([]);
-  });
-});
-
-/** The first line that differs: the whole texts have some hundred kilobytes. */
-function firstDifference(one: string, other: string): string {
-  const others = other.split('\n');
-  return one.split('\n').find((line, at) => line !== others[at]) ?? (one === other ? '' : 'the end');
-}
 
 describe('the web ACL of the part `firewall`', () => {
   interface Rule {

@@ -1,14 +1,19 @@
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { TestProject } from 'vitest/node';
+import { synthesizeFirewall } from '../../infrastructure/firewall.ts';
+import { LARGEST, STAGE } from '../../infrastructure/limits/largest-stage.ts';
+import { STAGING } from '../../infrastructure/staging-stage.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
     /** Stage → the folder of its assembly, as `cdk synth` would leave it. */
-    assemblies: Record<'local' | 'acme-prod', string>;
+    assemblies: Record<(typeof NAMES)[number], string>;
   }
 }
 
+/** Two stages of cdk.json, and stages of tests: here all share the modules of the CDK, which take seconds to load. */
+const NAMES = ['local', 'acme-prod', 'idle', 'largest', 'firewall'] as const;
 const BUILD = join(import.meta.dirname, '..', '..', '..', '.build');
 const USES_ASSEMBLIES = "inject('assemblies')";
 const RELATIVE_IMPORT = /(?:from|import\()\s*'(\.[^']+\.ts)'/g;
@@ -26,9 +31,15 @@ export default async function setup(project: TestProject): Promise<() => void> {
   const { synthesize } = await import('../../../local/template/synthesize.ts');
   mkdirSync(BUILD, { recursive: true });
   const folder = mkdtempSync(join(BUILD, 'test-assembly-'));
-  const assemblies = { local: join(folder, 'local'), 'acme-prod': join(folder, 'acme-prod') };
+  const assemblies = Object.fromEntries(NAMES.map((name) => [name, join(folder, name)])) as Record<
+    (typeof NAMES)[number],
+    string
+  >;
   await synthesize(assemblies.local, 'local');
   await synthesize(assemblies['acme-prod'], 'acme-prod');
+  await synthesize(assemblies.idle, 'idle', { idle: STAGING });
+  await synthesize(assemblies.largest, STAGE, { [STAGE]: LARGEST });
+  await synthesizeFirewall(assemblies.firewall, STAGE, { [STAGE]: LARGEST });
   // `synthesize` leaves the checks off; the tests that want them run the app in a process of its own.
   delete process.env.CDK_VALIDATION;
   project.provide('assemblies', assemblies);
