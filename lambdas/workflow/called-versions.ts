@@ -1,7 +1,7 @@
 import { didYouMean } from '../entry/did-you-mean.ts';
 import type { Definitions } from '../pipeline/definitions.ts';
 import { type CalledVersions, callKey } from './expand-workflow.ts';
-import { calledBy, type ReadWorkflow, readWorkflow } from './parse-workflow.ts';
+import { openWorkflow, type ReadWorkflow } from './parse-workflow.ts';
 
 type Versions = Pick<Definitions, 'workflow' | 'workflowVersions' | 'newestWorkflows'>;
 
@@ -10,12 +10,13 @@ const NAMES_COMPARED_MAX = 100;
 
 /** Reads a workflow file together with the published versions that it calls. */
 export async function readCallingWorkflow(definitions: Versions, tenant: string, text: string): Promise<ReadWorkflow> {
-  const calls = new Map(calledBy(text).map((call) => [callKey(call), call]));
+  const file = openWorkflow(text);
+  const calls = new Map(file.calls().map((call) => [callKey(call), call]));
   const found = [...calls].map(async ([key, { workflow, version }]) => [
     key,
     await versionOf(definitions, tenant, workflow, version),
   ]);
-  return readWorkflow(text, new Map(await Promise.all(found as Promise<Entry>[])));
+  return file.read(new Map(await Promise.all(found as Promise<Entry>[])));
 }
 
 type Found = CalledVersions extends ReadonlyMap<string, infer Each> ? Each : never;

@@ -28,41 +28,66 @@ const PROBLEMS_MAX = 25;
 
 const NOTHING_CALLED: CalledVersions = new Map();
 
-/**
- * Parses a workflow file, expands its loops and calls, and reports all problems at once, each with its line. `called` has the
- * versions that `calledBy` names.
- */
-export function readWorkflow(text: string, called: CalledVersions = NOTHING_CALLED): ReadWorkflow {
+/** A workflow file whose YAML is parsed, which takes most of the time. */
+export interface WorkflowFile {
+  /** The workflows that it calls, as far as it can be read. */
+  calls(): ReturnType<typeof callsIn>;
+  /** Expands its loops and calls, and reports all problems at once, each with its line. `called` has the versions of `calls`. */
+  read(called?: CalledVersions): ReadWorkflow;
+}
+
+export function openWorkflow(text: string): WorkflowFile {
+  const opened = parsedFile(text);
+  if ('problems' in opened) return { calls: () => [], read: () => opened };
+  return {
+    calls: () => {
+      const file = opened.validParts();
+      return file ? callsIn(file) : [];
+    },
+    read: (called = NOTHING_CALLED) => readParsed(opened, called),
+  };
+}
+
+export const readWorkflow = (text: string, called?: CalledVersions): ReadWorkflow => openWorkflow(text).read(called);
+
+interface ParsedFile {
+  yaml: Extract<ReadYaml, { document: Document }>;
+  content: unknown;
+  validParts: () => Workflow | undefined;
+}
+
+function parsedFile(text: string): ParsedFile | { problems: FileProblem[] } {
   if (Buffer.byteLength(text) > WORKFLOW_MAX_BYTES) return { problems: [TOO_LARGE] };
-  const read = readYaml(text);
-  if ('mistakes' in read) {
-    return { problems: limited(read.mistakes).map(({ line, message }) => inFile(line, cut(message))) };
+  const yaml = readYaml(text);
+  if ('mistakes' in yaml) {
+    return { problems: limited(yaml.mistakes).map(({ line, message }) => inFile(line, cut(message))) };
   }
-  const content = contentOf(read.document);
+  const content = contentOf(yaml.document);
   if ('problem' in content) return { problems: [content.problem] };
   // Aliases may have expanded the content.
   if (jsonBytes(content.value) > WORKFLOW_MAX_BYTES) return { problems: [TOO_LARGE] };
-  const problems = limited(problemsOf(content.value, called));
+  let parts: { valid: Workflow | undefined } | undefined;
+  const validParts = () => {
+    parts ??= { valid: parseValidParts(content.value) };
+    return parts.valid;
+  };
+  return { yaml, content: content.value, validParts };
+}
+
+function readParsed(file: ParsedFile, called: CalledVersions): ReadWorkflow {
+  const problems = limited(problemsOf(file, called));
   const placed = ({ path, message }: Problem): FileProblem => ({
-    line: lineIn(read, path),
+    line: lineIn(file.yaml, path),
     path: cut(path.join('.')),
     message: cut(message),
   });
   if (problems.length > 0) return { problems: problems.map(placed).sort((a, b) => a.line - b.line) };
-  const { workflow, origins } = expandWorkflow(Workflow.parse(content.value), called);
+  const { workflow, origins } = expandWorkflow(Workflow.parse(file.content), called);
   if (jsonBytes(workflow) > EXPANDED_MAX_BYTES) return { problems: [TOO_LARGE] };
   return {
     workflow,
     problemAt: ({ path, message }) => placed({ path: pathInFile(workflow, origins, path), message }),
   };
-}
-
-/** The workflows that a file calls, as far as it can be read. */
-export function calledBy(text: string): ReturnType<typeof callsIn> {
-  const read = Buffer.byteLength(text) > WORKFLOW_MAX_BYTES ? { mistakes: [] } : readYaml(text);
-  const content = 'mistakes' in read ? undefined : contentOf(read.document);
-  const file = content && 'value' in content ? parseValidParts(content.value) : undefined;
-  return file ? callsIn(file) : [];
 }
 
 const jsonBytes = (value: unknown): number => Buffer.byteLength(JSON.stringify(value) ?? '');
@@ -77,12 +102,12 @@ const cut = (text: string): string =>
   text.length > MESSAGE_MAX_CHARACTERS ? `${text.slice(0, MESSAGE_MAX_CHARACTERS).toWellFormed()}…` : text;
 
 /** Problems found by the schema, and problems of the parts that are valid. */
-function problemsOf(content: unknown, called: CalledVersions): Problem[] {
+function problemsOf({ content, validParts }: ParsedFile, called: CalledVersions): Problem[] {
   if (content === null || typeof content !== 'object' || Array.isArray(content)) return [NO_WORKFLOW];
   const schemaIssues = limited(schemaProblems(Workflow, content));
   if (schemaIssues.length === PROBLEMS_MAX) return schemaIssues;
-  const validParts = parseValidParts(content);
-  const others = validParts ? expandedProblems(validParts, called) : [];
+  const valid = validParts();
+  const others = valid ? expandedProblems(valid, called) : [];
   return [...schemaIssues, ...others.filter(({ path }) => !schemaIssues.some((known) => isWithin(path, known.path)))];
 }
 

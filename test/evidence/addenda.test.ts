@@ -140,7 +140,7 @@ describe('the addenda of a bundle', () => {
 
   it('are compared with the log: a deleted, changed or added one is named', async () => {
     const day = dayOf(new Date(shop.clock.now()).toISOString());
-    const entries = shop.runs.inside.logged('acme', day);
+    const entries = [...shop.runs.inside.logged('acme', day)];
     const log = buildDayLog({ tenant: 'acme', day, previous: null, entries });
     const document = documentOf(log);
     const envelope = await signClaim(logClaim(log, sha256Hex(document)), shop.signer);

@@ -13,6 +13,7 @@ import {
 } from '../../lambdas/policy/policy.ts';
 import type { PolicyEngines, PreparedPolicies } from '../../lambdas/policy/policy-engine.ts';
 import { readShippedPolicies } from '../../lambdas/policy/shipped-policies.ts';
+import { anyCharacter } from '../fakes/any-character.ts';
 import { FakeClock } from '../fakes/fake-clock.ts';
 import { MemoryLog } from '../fakes/memory/memory-log.ts';
 import { compiledRego } from './rego.ts';
@@ -301,7 +302,7 @@ describe('incomplete requests', () => {
     risk: mostly(fc.constantFrom(...RISKS)),
     blastRadius: mostly(fc.constantFrom(...RISKS)),
     environment: mostly(fc.constantFrom('prod', 'staging', 'dev')),
-    target: mostly(fc.string({ unit: 'binary' })),
+    target: mostly(fc.string({ unit: anyCharacter })),
     fields: mostly(fc.dictionary(fc.string(), anything)),
     makers: mostly(fc.array(fc.string({ unit: 'grapheme' }))),
     undo: mostly(fc.boolean()),

@@ -7,7 +7,8 @@ export class EventLog {
   readonly #time: VirtualTime;
   readonly #print: ((line: string) => void) | undefined;
   readonly #beganAtMs: number;
-  readonly #lines: string[] = [];
+  /** Most are never shown, so their text is made when they are. */
+  readonly #last: { atMs: number; what: string }[] = [];
   #count = 0;
 
   constructor(time: VirtualTime, print: ((line: string) => void) | undefined) {
@@ -17,15 +18,22 @@ export class EventLog {
   }
 
   add(what: string): void {
-    const seconds = ((this.#time.now() - this.#beganAtMs) / 1000).toFixed(3).padStart(9);
-    const line = `${seconds} s  ${what}`;
-    this.#lines[this.#count % LINES_MAX] = line;
+    const event = { atMs: this.#time.now(), what };
+    this.#last[this.#count % LINES_MAX] = event;
     this.#count += 1;
-    this.#print?.(line);
+    this.#print?.(this.#line(event));
+  }
+
+  #line({ atMs, what }: { atMs: number; what: string }): string {
+    const seconds = ((atMs - this.#beganAtMs) / 1000).toFixed(3).padStart(9);
+    return `${seconds} s  ${what}`;
   }
 
   last(count: number): string[] {
     const from = Math.max(0, this.#count - Math.min(count, LINES_MAX));
-    return Array.from({ length: this.#count - from }, (_, at) => this.#lines[(from + at) % LINES_MAX] as string);
+    return Array.from({ length: this.#count - from }, (_, at) => {
+      const event = this.#last[(from + at) % LINES_MAX];
+      return event ? this.#line(event) : '';
+    });
   }
 }

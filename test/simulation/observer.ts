@@ -167,12 +167,13 @@ export class Observer {
     this.notices.committed(change);
     this.agents.committed(change, before, after.run);
     this.sessions.committed(change, before, after.run);
-    const seals = [...this.#store.inside.outbox()].filter(({ kind }) => kind !== 'store_output');
+    const hasSeal = () =>
+      [...this.#store.inside.outbox()].some((entry) => entry.kind !== 'store_output' && entry.runId === runId);
     const isEnded = TERMINAL.has(after.run.status);
     if (isEnded && endsRun(change.commit) && !('sealDueAt' in after.run)) {
       this.#report('an ended run is due until it is sealed', `${runId}, ended by ${by.id}`);
     }
-    if (isEnded && !endsRun(change.commit) && !seals.some((entry) => entry.runId === runId)) {
+    if (isEnded && !endsRun(change.commit) && !hasSeal()) {
       this.#report('a commit after the end has an outbox entry for its evidence', `${runId}, by ${by.id}`);
     }
     if (change.commit.events.some(({ type }) => type === 'run.resolved')) {

@@ -424,22 +424,17 @@ export class Simulation {
 
   /** The sweeper runs every minute. Minutes in which nothing is due are left out. */
   #nextSweepMs(): number {
-    let earliest: string | undefined;
-    const consider = (dueAt: string | undefined) => {
-      if (dueAt !== undefined && (earliest === undefined || dueAt < earliest)) earliest = dueAt;
-    };
-    for (const run of this.store.inside.runs()) consider(this.store.inside.dueAt(run));
-    for (const entry of this.store.inside.outbox()) consider(entry.dueAt);
-    consider(this.store.schedules.nextDueAt());
+    const earliest = this.store.inside.nextDueAt();
     if (earliest === undefined) return Number.POSITIVE_INFINITY;
     return Math.max(this.time.now(), this.#lastSweepMs + SWEEPS_EVERY_MS, Date.parse(earliest), this.#outageEndsMs());
   }
 
   /** The end of the current outage, in which neither workers nor the sweeper can be invoked; 0 if there is none. */
   #outageEndsMs(): number {
-    const { fromMs, toMs } = this.#scenario.outage ?? { fromMs: 0, toMs: 0 };
+    const { outage } = this.#scenario;
+    if (!outage) return 0;
     const sinceMs = this.time.now() - Date.parse(STORY_BEGINS_AT);
-    return sinceMs >= fromMs && sinceMs < toMs ? Date.parse(STORY_BEGINS_AT) + toMs : 0;
+    return sinceMs >= outage.fromMs && sinceMs < outage.toMs ? Date.parse(STORY_BEGINS_AT) + outage.toMs : 0;
   }
 
   #sweep(atMs: number): void {

@@ -1,4 +1,4 @@
-import { calledBy, parseWorkflow, readWorkflow } from '../../lambdas/workflow/parse-workflow.ts';
+import { openWorkflow, parseWorkflow } from '../../lambdas/workflow/parse-workflow.ts';
 import type { Workflow } from '../../lambdas/workflow/workflow.ts';
 import { HOOKS_URL } from '../fakes/targets/http-through-fetch.ts';
 import { GROUP_BY_NAME } from './actors/incident-editors.ts';
@@ -349,10 +349,13 @@ const CALLED = [
   'outputs: {text: "{% steps.facts.output.text %}"}',
 ].join('\n');
 
-function read(text: string, name: string): Workflow {
-  if (calledBy(text).length === 0) return parseWorkflow(text, name);
-  const called = new Map([['called@newest', { version: 1, workflow: parseWorkflow(CALLED, 'called') }]]);
-  const found = readWorkflow(text, called);
+function read(text: string): Workflow {
+  const file = openWorkflow(text);
+  const called = file.calls().map(() => {
+    const version = { version: 1, workflow: parseWorkflow(CALLED, 'called') };
+    return ['called@newest', version] as const;
+  });
+  const found = file.read(new Map(called));
   if ('workflow' in found) return found.workflow;
   throw new Error(JSON.stringify(found.problems));
 }
@@ -381,7 +384,7 @@ const parsed = new Map<ShapeName, Workflow>();
 
 /** Parsed when it is first used: most tests use one shape of many. */
 export function workflowOfShape(name: ShapeName): Workflow {
-  const workflow = parsed.get(name) ?? read([`name: ${name}`, ...(TEXTS[name] ?? [])].join('\n'), name);
+  const workflow = parsed.get(name) ?? read([`name: ${name}`, ...(TEXTS[name] ?? [])].join('\n'));
   parsed.set(name, workflow);
   return workflow;
 }

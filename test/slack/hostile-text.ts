@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { anyCharacter } from '../fakes/any-character.ts';
 
 /** Known tricks to make a card show something else. */
 export const TRICKS = [
@@ -23,7 +24,7 @@ export const TRICKS = [
 
 /** Any text, with some of the tricks. */
 export const hostileText = fc.oneof(
-  fc.string({ unit: 'binary', maxLength: 200 }),
+  fc.string({ unit: anyCharacter, maxLength: 200 }),
   fc.constantFrom(...TRICKS),
   fc.array(fc.constantFrom(...TRICKS), { minLength: 1, maxLength: 60 }).map((tricks) => tricks.join(' ')),
 );

@@ -35,10 +35,11 @@ const CALLED_DEEP_MAX = 6;
 /** Applies the same rules as the server. */
 export async function checkWorkflowFile(file: string, depth = 0): Promise<CheckedFile> {
   // Loaded here: expressions and connectors would slow down the start of every other command.
-  const { calledBy, problemLine, readWorkflow } = await import('../../../lambdas/workflow/parse-workflow.ts');
+  const { openWorkflow, problemLine } = await import('../../../lambdas/workflow/parse-workflow.ts');
   const text = readFile(file).toString('utf8');
+  const opened = openWorkflow(text);
   const called = new Map<string, { version: number; workflow: Workflow }>();
-  for (const call of calledBy(text)) {
+  for (const call of opened.calls()) {
     const beside = join(dirname(file), `${call.workflow}.yaml`);
     if (!NAME.test(call.workflow) || !existsSync(beside) || depth >= CALLED_DEEP_MAX) continue;
     const found = await checkWorkflowFile(beside, depth + 1);
@@ -48,7 +49,7 @@ export async function checkWorkflowFile(file: string, depth = 0): Promise<Checke
       workflow: found.workflow,
     });
   }
-  const result = readWorkflow(text, called);
+  const result = opened.read(called);
   if ('workflow' in result) return { file, text, workflow: result.workflow };
   return { file, text, problems: result.problems.map((each) => ({ ...each, shown: problemLine(file, each) })) };
 }

@@ -1,9 +1,10 @@
-import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { inject } from 'vitest';
 import { createTables, tablesOf } from '../../../local/dynamodb/tables.ts';
 import { readAssembly } from '../../../local/template/synthesize.ts';
 import { resolveTemplate } from '../../../local/template/template.ts';
 import { startDynoxide } from '../../fakes/dynoxide.ts';
+import { dynoxideClient } from '../../fakes/dynoxide-client.ts';
 
 /** The run table of the synthesized template, on an engine that is not our own. */
 export async function openRunTable(): Promise<{ client: DynamoDBClient; table: string; close(): Promise<void> }> {
@@ -13,11 +14,7 @@ export async function openRunTable(): Promise<{ client: DynamoDBClient; table: s
   if (!runTable) throw new Error('the template has no table');
   const engine = await startDynoxide();
   await createTables(engine.url, stack);
-  const client = new DynamoDBClient({
-    endpoint: engine.url,
-    region: 'us-east-1',
-    credentials: { accessKeyId: 'local', secretAccessKey: 'local' },
-  });
+  const client = dynoxideClient(engine.url);
   return {
     client,
     table: runTable.ref,

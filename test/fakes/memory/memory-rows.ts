@@ -1,43 +1,66 @@
 import { itemBytes, toItem, tooLarge } from '../../../lambdas/run/dynamo/dynamo-items.ts';
 import { TRANSACTION_MAX_BYTES } from '../../../lambdas/run/dynamo/dynamo-transactions.ts';
 
-/** Rows of one kind, by partition and sort key. What goes in and out is a copy, so no caller shares state with the store. */
+interface Partition<T> {
+  rows: Map<string, T>;
+  /** In the order of their sort keys, until a row changes. */
+  inOrder: readonly T[] | undefined;
+}
+
+/**
+ * Rows of one kind, by partition and sort key. What goes in is copied and frozen, so no caller shares state with the store, and
+ * what goes out needs no copy: copying would be most of a simulation's work. A reader that changes a row gets an error.
+ */
 export class MemoryRows<T> {
-  readonly #partitions = new Map<string, Map<string, T>>();
+  readonly #partitions = new Map<string, Partition<T>>();
+  #changes = 0;
+
+  /** How often a row was written or deleted, for readers that keep what they derived from the rows. */
+  get changes(): number {
+    return this.#changes;
+  }
 
   get(partition: string, sort = ''): T | undefined {
-    return copy(this.peek(partition, sort));
+    return this.#partitions.get(partition)?.rows.get(sort);
   }
 
   /** In the order of their sort keys. */
   inPartition(partition: string): T[] {
-    return this.peekPartition(partition).map(copy);
+    return [...this.peekPartition(partition)];
   }
 
   all(): T[] {
-    return [...this.peekAll()].map(copy);
+    return [...this.peekAll()];
   }
 
-  /** The row itself, for readers that do not change it: copying would be most of a simulation's work. */
+  /** As `get`, for readers outside of the system that is tested. */
   peek(partition: string, sort = ''): T | undefined {
-    return this.#partitions.get(partition)?.get(sort);
+    return this.get(partition, sort);
   }
 
-  peekPartition(partition: string): T[] {
-    const rows = [...(this.#partitions.get(partition) ?? [])].sort(([a], [b]) => (a < b ? -1 : 1));
-    return rows.map(([, row]) => row);
+  peekPartition(partition: string): readonly T[] {
+    const found = this.#partitions.get(partition);
+    if (!found) return [];
+    found.inOrder ??= [...found.rows].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row);
+    return found.inOrder;
   }
 
   *peekAll(): Iterable<T> {
-    for (const rows of this.#partitions.values()) yield* rows.values();
+    for (const { rows } of this.#partitions.values()) yield* rows.values();
   }
 
   set(partition: string, sort: string, row: T | undefined): void {
-    bytesOf(partition, sort, row);
-    const rows = this.#partitions.get(partition) ?? new Map<string, T>();
-    this.#partitions.set(partition, rows);
-    if (row === undefined) rows.delete(sort);
-    else rows.set(sort, copy(row));
+    this.put(partition, sort, asStored(partition, sort, row).row);
+  }
+
+  /** Only for a row that is a copy already. */
+  put(partition: string, sort: string, row: T | undefined): void {
+    const found = this.#partitions.get(partition) ?? { rows: new Map<string, T>(), inOrder: undefined };
+    this.#partitions.set(partition, found);
+    found.inOrder = undefined;
+    this.#changes += 1;
+    if (row === undefined) found.rows.delete(sort);
+    else found.rows.set(sort, row);
   }
 }
 
@@ -46,15 +69,22 @@ export function copy<T>(value: T): T {
   return value === undefined ? value : JSON.parse(JSON.stringify(value));
 }
 
+function frozen<T>(value: T): T {
+  if (value === null || typeof value !== 'object') return value;
+  for (const each of Object.values(value)) frozen(each);
+  return Object.freeze(value);
+}
+
 /** Rows up to this are counted as their text: compressing them all would be most of a simulation's work. */
 const SMALL_LETTERS = 10_000;
 
-/** The size of a row in DynamoDB. A row that is too large is refused as there. */
-function bytesOf(partition: string, sort: string, row: unknown): number {
-  if (row === undefined) return 0;
+/** The copy to store, and its size in DynamoDB. A row that is too large is refused as there. */
+function asStored<T>(partition: string, sort: string, row: T | undefined): { row: T | undefined; bytes: number } {
+  if (row === undefined) return { row, bytes: 0 };
   const text = JSON.stringify(row);
-  if (text.length <= SMALL_LETTERS) return Buffer.byteLength(text);
-  return itemBytes(toItem({ pk: partition, sk: sort }, row as object));
+  const isSmall = text.length <= SMALL_LETTERS;
+  const bytes = isSmall ? Buffer.byteLength(text) : itemBytes(toItem({ pk: partition, sk: sort }, row as object));
+  return { row: frozen(JSON.parse(text)), bytes };
 }
 
 /** A write with a condition on the current row; without a document it deletes the row. */
@@ -71,14 +101,15 @@ export function write<T>(
   doc: T | undefined | ((current: T | undefined) => T),
   allowedIf: (current: T | undefined) => boolean = () => true,
 ): RowWrite & { rows: MemoryRows<T> } {
+  const stored = typeof doc === 'function' ? undefined : asStored(partition, sort, doc);
   return {
     rows,
     row: `${partition} ${sort}`,
-    bytes: typeof doc === 'function' ? 0 : bytesOf(partition, sort, doc),
+    bytes: stored?.bytes ?? 0,
     refuses: () => !allowedIf(rows.peek(partition, sort)),
     apply: () => {
-      const next = typeof doc === 'function' ? (doc as (now: T | undefined) => T)(rows.peek(partition, sort)) : doc;
-      rows.set(partition, sort, next);
+      if (stored) rows.put(partition, sort, stored.row);
+      else rows.set(partition, sort, (doc as (now: T | undefined) => T)(rows.peek(partition, sort)));
     },
   };
 }

@@ -48,7 +48,7 @@ import { assignmentRow, MemoryAgents } from './memory-agents.ts';
 import { MemoryCaps } from './memory-caps.ts';
 import { MemoryDigests } from './memory-digests.ts';
 import { MemoryNotices } from './memory-notices.ts';
-import { copy, MemoryRows, transact, write } from './memory-rows.ts';
+import { MemoryRows, transact, write } from './memory-rows.ts';
 import { MemorySchedules } from './memory-schedules.ts';
 
 const runOf = (tenant: string, runId: string) => `${tenant}/${runId}`;
@@ -89,6 +89,8 @@ export class MemoryRunStore implements RunStore {
   /** By row: a commit replaces the row of its run. */
   readonly #dueTimes = new WeakMap<Run, { dueAt: string | undefined }>();
   readonly #postponed = new Map<string, { seq: number; dueAt: string; sweeps: number }>();
+  #postponements = 0;
+  #nextDue: { dueAt: string | undefined; atChanges: number } | undefined;
   readonly #duePageMax: number;
   readonly #dueStepMs: number;
 
@@ -114,6 +116,8 @@ export class MemoryRunStore implements RunStore {
       this.#approvals.peek(runOf(tenant, runId), approvalId),
     taskToken: (tenant: string, runId: string, approvalId: string) =>
       this.#taskTokens.peek(runOf(tenant, runId), approvalId)?.taskToken,
+    /** When the sweeper will find the first row. A simulation asks for it after each event. */
+    nextDueAt: () => this.#nextDueAt(),
     /** When the sweeper will find a run. */
     dueAt: (run: Run) => this.#dueTime(run)?.dueAt,
     logged: (tenant: string, day: string) => this.#logged.peekPartition(`${tenant}#${day}`),
@@ -267,7 +271,7 @@ export class MemoryRunStore implements RunStore {
       const candidates = readsTitles ? examined.filter((run) => matchesFilter(run, { text: filter.text })) : examined;
       const read = candidates.slice(0, readMax);
       const matching = read.filter((run) => matchesFilter(run, filter));
-      const items = matching.slice(0, limit).map(copy);
+      const items = matching.slice(0, limit);
       // As DynamoDB does: a full page has a cursor, even if nothing follows.
       const lastExamined = examined.length === examinedMax ? examined.at(-1) : undefined;
       const lastRead = read.length < candidates.length ? read.at(-1) : lastExamined;
@@ -305,7 +309,7 @@ export class MemoryRunStore implements RunStore {
 
   openOutbox(tenant: string, limit: number): Promise<{ entries: OutboxEntry[]; complete: boolean }> {
     return this.operation('openOutbox', () => {
-      const entries = [...this.#outbox.peekAll()].filter(({ id }) => id.startsWith(`${tenant}.`)).map(copy);
+      const entries = [...this.#outbox.peekAll()].filter(({ id }) => id.startsWith(`${tenant}.`));
       return { entries: entries.slice(0, limit), complete: entries.length < limit };
     });
   }
@@ -425,7 +429,22 @@ export class MemoryRunStore implements RunStore {
     return { dueAt: postponed.dueAt, sweeps: postponed.sweeps };
   }
 
-  /** A simulation asks for it after each event. */
+  #nextDueAt(): string | undefined {
+    const atChanges = this.#runs.changes + this.#outbox.changes + this.#postponements;
+    if (this.#nextDue?.atChanges !== atChanges) {
+      let dueAt: string | undefined;
+      const consider = (each: string | undefined) => {
+        if (each !== undefined && (dueAt === undefined || each < dueAt)) dueAt = each;
+      };
+      for (const run of this.#runs.peekAll()) consider(this.#dueTime(run)?.dueAt);
+      for (const entry of this.#outbox.peekAll()) consider(entry.dueAt);
+      this.#nextDue = { dueAt, atChanges };
+    }
+    const slot = this.schedules.nextDueAt();
+    const { dueAt } = this.#nextDue;
+    return dueAt === undefined || (slot !== undefined && slot < dueAt) ? slot : dueAt;
+  }
+
   #committedDueTime(run: Run): string | undefined {
     const known = this.#dueTimes.get(run);
     if (known) return known.dueAt;
@@ -440,6 +459,7 @@ export class MemoryRunStore implements RunStore {
       const run = this.#runs.peek(runOf(tenant, runId));
       const now = run && this.#dueTime(run);
       if (!run || now?.dueAt !== dueAt || now.sweeps !== sweeps) return false;
+      this.#postponements += 1;
       this.#postponed.set(runOf(tenant, runId), { seq: run.seq, dueAt: until, sweeps: sweeps + 1 });
       return true;
     });
@@ -545,7 +565,7 @@ export class MemoryRunStore implements RunStore {
         .filter((approval) => approval.tenant === tenant && isOpen(approval))
         .filter((approval) => after === undefined || position(approval) > after)
         .sort((a, b) => (position(a) < position(b) ? -1 : 1));
-      const items = oldestFirst.slice(0, limit).map(copy);
+      const items = oldestFirst.slice(0, limit);
       const last = items.at(-1);
       return { items, ...(last && items.length === limit && { next: position(last) }) };
     });
@@ -562,7 +582,7 @@ export class MemoryRunStore implements RunStore {
         .filter(({ status }) => closedListOf(status as ClosedApprovalStatus) === list)
         .filter((approval) => after === undefined || position(approval) < after)
         .sort((a, b) => (position(a) < position(b) ? 1 : -1));
-      const items = newestFirst.slice(0, limit).map(copy);
+      const items = newestFirst.slice(0, limit);
       const last = items.at(-1);
       return { items, ...(last && items.length === limit && { next: position(last) }) };
     });

@@ -78,7 +78,11 @@ export class MemorySchedules implements ScheduleStore {
   }
 
   nextDueAt(): string | undefined {
-    return [...this.#states.peekAll()].flatMap(({ nextSlot }) => nextSlot ?? []).sort()[0];
+    let earliest: string | undefined;
+    for (const { nextSlot } of this.#states.peekAll()) {
+      if (nextSlot !== undefined && (earliest === undefined || nextSlot < earliest)) earliest = nextSlot;
+    }
+    return earliest;
   }
 
   /** As the due index shows them. */
