@@ -3,13 +3,14 @@ import { testFile } from './host-groups.ts';
 /** The test files that take longest (more than about 5 CPU seconds), longest first. */
 export const LONG_FILES = [
   'style/types-and-lint',
-  'local/host-group-1',
   'local/host-group-2',
+  'local/host-group-1',
   'local/host-group-5',
   'local/host-group-6',
   'browser/host-group-3',
   'browser/host-group-4',
   'infrastructure/cdk-synth',
+  'local/host-group-7',
   'local/approvals',
   'local/access/permissions',
   'cli/demo',
@@ -28,7 +29,6 @@ export const LONG_FILES = [
   'simulation/differential',
   'worker/workflow/expression-limits',
   'evidence/daily-log/day-entries',
-  'local/live-feed',
   'agent/agent-program',
   'local/without-live-feed',
   'vendors/github',

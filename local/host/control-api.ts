@@ -71,9 +71,13 @@ export class ControlApi {
       },
       'GET /_local/writes': async (_body, query) => {
         const known = Number(query.get('after') ?? -1);
-        return { writes: await requests.writesAfter(known, Math.min(Number(query.get('waitMs')), WAIT_MAX_MS)) };
+        const ofAtMost = (name: string) => Math.min(Number(query.get(name)), WAIT_MAX_MS);
+        await requests.writesAfter(known, ofAtMost('waitMs'));
+        await becomesIdle(isIdle, ofAtMost('idleWithinMs'));
+        // Counted last: a write while it waited is known to who asks for the rows now.
+        return { writes: await requests.writesAfter(-1, 0) };
       },
-      'GET /_local/idle': async () => ({ idle: await becomesIdle(isIdle) }),
+      'GET /_local/idle': async () => ({ idle: await becomesIdle(isIdle, WAIT_MAX_MS) }),
       'GET /_local/metrics': () => ({ metrics: functions.metrics() }),
       'GET /_local/alarms': () => cloudWatch.alarms(),
       'GET /_local/dashboard': () => new Svg(cloudWatch.dashboard()),
@@ -127,8 +131,8 @@ export class ControlApi {
 }
 
 /** Asked twice, with time between for a message that is on its way from a queue to a function. */
-async function becomesIdle(isIdle: () => boolean): Promise<boolean> {
-  for (let waitedMs = 0; waitedMs < WAIT_MAX_MS; waitedMs += IDLE_CHECKED_EVERY_MS) {
+async function becomesIdle(isIdle: () => boolean, withinMs: number): Promise<boolean> {
+  for (let waitedMs = 0; waitedMs < withinMs; waitedMs += IDLE_CHECKED_EVERY_MS) {
     if (isIdle()) {
       await delay(1);
       if (isIdle()) return true;

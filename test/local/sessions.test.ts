@@ -284,7 +284,8 @@ describe('6.6: the finalizer ends the run of a session that', () => {
     await misbehave(host, 'slow');
     const runId = await startSession(host);
     await host.waitForRun(runId, ({ status }) => status === 'waiting_external');
-    await letMinutesPass(host, 50);
+    // It begins its work after the first step, and works for 40 minutes.
+    await letMinutesPass(host, 60);
     expect((await host.waitForRun(runId)).status).toBe('succeeded');
     await expectOneSession(runId);
   });

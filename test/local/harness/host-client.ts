@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Commit } from '../../../lambdas/run/commit.ts';
 import type { Receipt } from '../../../lambdas/run/receipt.ts';
 import type { RunStatus } from '../../../lambdas/run/run.ts';
@@ -23,7 +22,8 @@ export const ACME_KEY = 'local-owner-key';
 export const APPROVER_KEY = 'local-approver-key';
 export const GLOBEX_KEY = 'local-globex-owner-key';
 
-const WRITES_GATHERED_MS = 15;
+/** A test that waits asks when the host has nothing to do, or after this time: a request in between costs more than what it asks for. */
+const IDLE_WITHIN_MS = 300;
 const ASK_ANYWAY_AFTER_MS = { first: 200, last: 1_000 };
 const TERMINAL: RunStatus[] = ['succeeded', 'failed_terminal', 'needs_human', 'timed_out', 'canceled'];
 
@@ -161,28 +161,28 @@ export class HostClient {
   }
 
   /**
-   * Tries until there is a result, each time a function has written to DynamoDB. The host replies when there is a write: many
-   * requests while a test waits would take CPU time from what it waits for. What is not in DynamoDB is asked for now and then.
+   * Tries until there is a result, each time functions have written to DynamoDB and the host is idle again. The host replies when
+   * that is so: many requests while a test waits would take CPU time from what it waits for. What is not in DynamoDB is asked for
+   * now and then.
    */
   eventually<T>(what: string, ask: () => Promise<T | undefined>, waiting: Waiting = {}): Promise<T> {
     let writes = -1;
     let waitMs = ASK_ANYWAY_AFTER_MS.first;
-    const askAfterCounting = async () => {
-      writes = await this.#writes(-1, 0);
+    const askWhenIdle = async () => {
+      if (writes === -1) writes = await this.#writes(writes, 0);
       return ask();
     };
     const pause = async () => {
       const known = writes;
       writes = await this.#writes(known, waitMs);
       waitMs = writes === known ? Math.min(2 * waitMs, ASK_ANYWAY_AFTER_MS.last) : ASK_ANYWAY_AFTER_MS.first;
-      // A function often writes several times in a row.
-      if (writes !== known) await delay(WRITES_GATHERED_MS);
     };
-    return eventually(what, askAfterCounting, { pause, ...waiting });
+    return eventually(what, askWhenIdle, { pause, ...waiting });
   }
 
   async #writes(after: number, waitMs: number): Promise<number> {
-    return (await this.ask<{ writes: number }>('GET', `/_local/writes?after=${after}&waitMs=${waitMs}`)).writes;
+    const path = `/_local/writes?after=${after}&waitMs=${waitMs}&idleWithinMs=${IDLE_WITHIN_MS}`;
+    return (await this.ask<{ writes: number }>('GET', path)).writes;
   }
 
   async calls(query: { system?: string; method?: string } = {}): Promise<RecordedCall[]> {

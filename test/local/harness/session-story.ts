@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Session } from '../../../local/simulators/sessions/session.ts';
 import type { SystemsState } from '../../../local/simulators/state.ts';
 import type { SURPRISES } from '../../../local/simulators/system.ts';
@@ -11,6 +12,8 @@ export type ShownSession = SystemsState['sessions'][number];
 type Behavior = (typeof SURPRISES)['sessions'][number];
 
 const MINUTE_MS = 60_000;
+/** A session notices the time within about 300 ms. */
+const ASKED_EVERY_MS = 100;
 export const ISSUE = { owner: 'octo-org', repo: 'payments', number: 7 };
 
 /** A workflow whose session may label and assign one issue, followed by a step that uses its result. */
@@ -81,20 +84,22 @@ async function allNoticed(host: TestHost): Promise<void> {
     return new Map(sessions.flatMap(({ id, waits }) => (waits === undefined ? [] : [[id, waits] as const])));
   };
   const before = await waitsOf();
-  await eventually('the sessions have noticed the time', async () => {
+  const noticed = async () => {
     const now = await waitsOf();
     return [...before].every(([id, waits]) => (now.get(id) ?? waits + 2) >= waits + 2) || undefined;
-  });
+  };
+  await eventually('the sessions have noticed the time', noticed, { pause: () => delay(ASKED_EVERY_MS) });
 }
 
-/** Time passes in steps that let the session give signs of life between them. */
-export async function letMinutesPass(host: TestHost, minutes: number, atATime = 5): Promise<void> {
+/**
+ * Time passes in steps that let the session give signs of life between them. The sweeper runs in each, because a minute passes; a
+ * session may be silent for 30 minutes.
+ */
+export async function letMinutesPass(host: TestHost, minutes: number, atATime = 13): Promise<void> {
   for (let passed = 0; passed < minutes; passed += atATime) {
     await host.idle();
-    await host.advance(atATime * MINUTE_MS);
+    await host.advance(Math.min(atATime, minutes - passed) * MINUTE_MS);
     await allNoticed(host);
-    await host.idle();
-    await host.sweep();
   }
   await host.idle();
 }

@@ -6,7 +6,7 @@ import { REGION } from '../../../local/aws/aws.ts';
 import { HOST_CREDENTIALS } from '../../../local/aws/aws-endpoint.ts';
 import { type Host, startHost } from '../../../local/host/host.ts';
 import { type Assembly, readAssembly } from '../../../local/template/synthesize.ts';
-import { eventually, inParallel } from './eventually.ts';
+import { eventually } from './eventually.ts';
 import { HostClient, type ShownRun } from './host-client.ts';
 
 interface TestHostOptions {
@@ -20,8 +20,6 @@ interface TestHostOptions {
 const PAST_ANY_LEASE_MS = 61_000;
 /** After the time of this many leases, every retry, resend and lease of a run has ended. */
 const ROUNDS_MAX = 30;
-/** Each further one would start a thread of two functions, to answer no sooner. */
-const ASKED_AT_ONCE = 2;
 
 let shared: TestHost | undefined;
 
@@ -95,8 +93,8 @@ export class TestHost extends HostClient {
   }
 
   /**
-   * Advances the clock by one lease at a time, only while no function runs (functions use real time), with a sweep each
-   * time, until all of these runs are as wanted.
+   * Advances the clock by one lease at a time, only while no function runs (functions use real time), until all of these runs are
+   * as wanted. The sweeper runs each time, because more than a minute passes.
    */
   async letTimePassUntil(
     runIds: readonly string[],
@@ -106,14 +104,20 @@ export class TestHost extends HostClient {
     const asWanted = new Map<string, ShownRun>();
     for (let round = 0; ; round += 1) {
       await this.idle(options);
-      const asked = runIds.filter((runId) => !asWanted.has(runId));
-      const runs = await inParallel(asked, ASKED_AT_ONCE, (runId) => this.waitForRun(runId, () => true));
-      const open = runs.filter((run) => !wanted(run));
-      for (const run of runs) if (!open.includes(run)) asWanted.set(run.runId, run);
-      if (open.length === 0) return runIds.flatMap((runId) => asWanted.get(runId) ?? []);
+      // One after the other, up to the first that is not there yet: a second request at the same time would start threads.
+      const open = await this.#firstOpen(runIds, wanted, asWanted);
+      if (!open) return runIds.flatMap((runId) => asWanted.get(runId) ?? []);
       if (round === ROUNDS_MAX) throw new Error(`still not there: ${JSON.stringify(open, null, 1)}`);
       await this.advance(PAST_ANY_LEASE_MS);
-      await this.sweep();
     }
+  }
+
+  async #firstOpen(runIds: readonly string[], wanted: (run: ShownRun) => boolean, asWanted: Map<string, ShownRun>) {
+    for (const runId of runIds.filter((each) => !asWanted.has(each))) {
+      const run = await this.waitForRun(runId, () => true);
+      if (!wanted(run)) return run;
+      asWanted.set(runId, run);
+    }
+    return undefined;
   }
 }

@@ -1,0 +1,3 @@
+import { onOneHost } from './harness/shared-host.ts';
+
+onOneHost('local/host-group-7');
