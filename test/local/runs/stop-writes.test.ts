@@ -9,7 +9,7 @@ import { ACME_KEY, isTerminal, type ShownRun } from '../harness/host-client.ts';
 import { labelWrites, triageWrites } from '../harness/seen-writes.ts';
 import { startTestHost, type TestHost } from '../harness/test-host.ts';
 
-const INCIDENTS = IS_STORM ? 50 : 10;
+const INCIDENTS = IS_STORM ? 50 : 20;
 const ISSUES = 3 * INCIDENTS;
 const RUNS = ISSUES + INCIDENTS;
 const CONCURRENCY = 8;
