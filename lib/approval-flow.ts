@@ -134,6 +134,7 @@ export class ApprovalFlow extends Construct {
   }
 
   #waitForDecision({ bundles, runTable, stepQueue, messagingSecrets }: ApprovalFlowProps): NodeFunction {
+    // The id stays: running executions name the function, and another id would replace it.
     const waitForDecision = new NodeFunction(this, 'Hold', {
       bundles,
       entry: 'approval/wait-for-decision',
@@ -160,6 +161,7 @@ export class ApprovalFlow extends Construct {
 
   /** The only function that may use task tokens. */
   #publishDecision({ bundles, runTable, messagingSecrets }: ApprovalFlowProps): NodeFunction {
+    // The id stays, like that of `Hold`: another one would replace the function and its log.
     const publishDecision = new NodeFunction(this, 'Follow', {
       bundles,
       entry: 'approval/publish-decision',

@@ -166,8 +166,8 @@ export const COMMAND_NAMES: readonly string[] = MODULES.flatMap(({ names }) => n
 export const allCommands = (): Promise<Command[]> => loaded(MODULES);
 
 /**
- * The commands among which a command line is read: if it begins with the words of a command, those of its module, else all.
- * Then its options may precede it, or the help shows every command.
+ * The commands to parse a command line with: those of one module if it begins with the name of a command; otherwise all, because
+ * options may come first, or the help lists every command.
  */
 export function commandsFor([group = '', verb = '']: readonly string[]): Promise<Command[]> {
   const named = MODULES.find(({ names }) => names.includes(group) || names.includes(`${group} ${verb}`));

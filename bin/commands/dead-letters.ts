@@ -44,7 +44,7 @@ export const deadLetters: readonly Command[] = [
     name: 'dead-letters redrive',
     args: [],
     description: 'return dead letters to their queues',
-    details: 'Fix the cause first. A run that has moved on ignores its old messages.',
+    details: 'Fix the cause first. A run that has continued ignores its old messages.',
     options: {
       id: { value: 'ID', repeatable: true, description: 'only this message, by its id in dead-letters list' },
       ...SELECTION,

@@ -8,7 +8,7 @@ export const redrive: Command = {
   name: 'redrive',
   args: [],
   description: 'return all dead letters to their queues',
-  details: 'Only messages of your tenant. Fix the cause first. A run that has moved on ignores its old messages.',
+  details: 'Only messages of your tenant. Fix the cause first. A run that has continued ignores its old messages.',
   options: { 'dry-run': { description: 'only count the messages' } },
   async run(call) {
     const api = call.api();

@@ -119,7 +119,7 @@ function RunFacts({ whole: { run } }: { whole: WholeRun }) {
       )}
       {run.assignee !== null && (
         <span>
-          <UntrustedText text={run.assignee} max={60} /> takes care of it
+          assigned to <UntrustedText text={run.assignee} max={60} />
         </span>
       )}
       {run.request?.action?.of && (

@@ -29,9 +29,9 @@ export interface Announcer {
  *
  *   claim the outbox entry -> read the approval -> post the card -> store the card; the entry is due with the reminder
  *
- * The claim has the entry's due time as its lease: only who has claimed the entry posts, and only while the card arrives before
- * the entry is due. Then the sweeper starts the execution, which searches for the card before it posts one. So nothing is lost
- * if this invocation fails or never happens, and a second one changes nothing.
+ * The due time of the entry is the lease of the claim: only the invocation that claimed the entry posts, and only if the card
+ * arrives before the entry is due. When the entry is due, the sweeper starts the execution, which searches for the card before
+ * it posts one. So nothing is lost if this invocation fails or never happens, and a second one changes nothing.
  */
 export async function announceApproval(announcer: Announcer, entry: StartApproval): Promise<void> {
   const { runs, clock, log } = announcer;

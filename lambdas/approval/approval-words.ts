@@ -25,7 +25,7 @@ export const HEADINGS: Record<ApprovalStatus, string> = {
 export const REASONS: Record<GateReason, string> = {
   policy: 'Policy requires approval by a person.',
   mode: 'The validation mode of this workflow requires approval before this step.',
-  always_two: 'The write is destructive or has a large blast radius: two people must approve it.',
+  always_two: 'The write is destructive or has a high blast radius: two people must approve it.',
   tainted: 'A model’s output influences the target of this write.',
   step: 'The workflow waits here for approval.',
   approvers: 'The workflow says who must approve this step.',

@@ -60,7 +60,7 @@ function withRightsOfKey(person: Person, deciding: Deciding, { requirement }: Ap
 /** The clock decides, even if no worker has recorded the expiry yet. */
 export function assertInTime({ expiresAt }: Approval, at: string): void {
   if (expiresAt > at) return;
-  throw new CountersignError('APPROVAL_CLOSED', `this expired at ${expiresAt}; nothing was written`);
+  throw new CountersignError('APPROVAL_CLOSED', `the approval expired at ${expiresAt}; nothing was written`);
 }
 
 const DECISIVE_VOTE: Partial<Record<ApprovalStatus, Vote['decision']>> = { approved: 'approve', rejected: 'reject' };
@@ -68,8 +68,9 @@ const DECISIVE_VOTE: Partial<Record<ApprovalStatus, Vote['decision']>> = { appro
 export function closed({ status, votes, decidedAt }: Approval): CountersignError {
   const deciders = votes.filter(({ decision }) => decision === DECISIVE_VOTE[status]);
   const who = deciders.map(({ person }) => person).join(' and ');
+  const ended = status === 'expired' ? 'expired' : `was ${status}`;
   return new CountersignError(
     'APPROVAL_CLOSED',
-    `this was ${status}${who ? ` by ${who}` : ''} at ${decidedAt}; your decision is no longer needed`,
+    `the approval ${ended}${who ? ` by ${who}` : ''} at ${decidedAt}; your decision is no longer needed`,
   );
 }

@@ -17,7 +17,7 @@ import { countedVotes } from './votes.ts';
 export type { Deciding, Decision } from './check-decision.ts';
 
 export type Outcome =
-  /** A yes, and `missing` more are needed. */
+  /** The vote counts, and `missing` more are needed. */
   | { outcome: 'counted'; missing: number }
   /** `already`: this person had made the same decision before. */
   | { outcome: 'approved' | 'rejected' | 'edited' | 'already' };

@@ -41,7 +41,7 @@ export interface RestOfPhase {
 
 /** The other writes of a step's phase that are still to come: those that can be shown now, and those that cannot. */
 export async function restOfPhase(
-  foreseer: PhasePreviewer,
+  previewer: PhasePreviewer,
   state: RunState,
   draft: RunDraft,
   lead: StepFacts,
@@ -56,7 +56,7 @@ export async function restOfPhase(
     const step = workflow.steps[index] as WorkflowStep;
     if (index === lead.index || step.phase !== phase || !writes.includes(index) || draft.steps.has(index)) continue;
     const askLater = (because: string) => askedLater.push({ stepId: step.id, tool: step.tool, because });
-    const found = await previewWrite(foreseer, state, draft, index, step);
+    const found = await previewWrite(previewer, state, draft, index, step);
     if (found === undefined) continue;
     if ('because' in found) {
       askLater(found.because);
@@ -76,7 +76,7 @@ export async function restOfPhase(
 
 /** A write as it will be proposed, or why it cannot be shown; nothing if it will be skipped. */
 async function previewWrite(
-  foreseer: PhasePreviewer,
+  previewer: PhasePreviewer,
   state: RunState,
   draft: RunDraft,
   index: number,
@@ -87,9 +87,9 @@ async function previewWrite(
   if (missing.length > 0) return { because: `it needs the output of ${missing.join(', ')}` };
   try {
     if (skippedByScope(step.scope, knownSteps(draft.steps)) === 'skipped') return undefined;
-    const values = runValues(foreseer, state, draft, step);
+    const values = runValues(previewer, state, draft, step);
     if (step.when !== undefined && !conditionHolds(await values.render(step.when))) return undefined;
-    return await propose(foreseer, state, draft, index, step, await stepInput(values, step));
+    return await propose(previewer, state, draft, index, step, await stepInput(values, step));
   } catch (error) {
     if (!(error instanceof CountersignError)) throw error;
     return { because: `it cannot be proposed: ${error.message}` };
@@ -97,7 +97,7 @@ async function previewWrite(
 }
 
 async function propose(
-  foreseer: PhasePreviewer,
+  previewer: PhasePreviewer,
   state: RunState,
   draft: RunDraft,
   index: number,
@@ -108,18 +108,18 @@ async function propose(
   const { workflow } = state;
   const operation = findOperation(step.tool);
   if (!operation) return { because: `there is no tool ${step.tool}` };
-  const { instance } = await accessFor(foreseer, tenant, operation);
+  const { instance } = await accessFor(previewer, tenant, operation);
   // The step resolves its names again when it starts: if a name then refers to another record, it needs another approval.
-  const resolved = await resolveNames(foreseer, tenant, operation, input, readTime(foreseer, draft.run, index));
+  const resolved = await resolveNames(previewer, tenant, operation, input, readTime(previewer, draft.run, index));
   const proposed = proposeCall({ operation, input: resolved, instance });
   const facts = newStep(index, step, draft.at);
-  const makers = makersOfStep(await foreseer.definitions.people(tenant), state, draft, facts);
-  const found = hasTime(foreseer)
-    ? await readTarget(foreseer, tenant, proposed, readTime(foreseer, draft.run, index))
+  const makers = makersOfStep(await previewer.definitions.people(tenant), state, draft, facts);
+  const found = hasTime(previewer)
+    ? await readTarget(previewer, tenant, proposed, readTime(previewer, draft.run, index))
     : {};
   const before = 'before' in found ? found.before : undefined;
   const asking = { at: draft.at, trigger: state.trigger, before };
-  const decided = await decideOnCall(foreseer, draft.run, proposed, { workflow, index, makers }, asking);
+  const decided = await decideOnCall(previewer, draft.run, proposed, { workflow, index, makers }, asking);
   const { action, decision, actionHash } = decided;
   if (decision.verdict === 'deny') return { because: `policy denies it: ${whyOf(decision)}` };
   const gate = gateFor({ decision, action, workflow, index });

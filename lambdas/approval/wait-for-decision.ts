@@ -51,9 +51,8 @@ const RETRIES_OF_A_STAGE_MAX = 10_000;
 const NEXT_STAGE_AT = { notify: 'remindAt', remind: 'slaAt', escalate: 'expiresAt' } as const;
 
 /**
- * The state machine has reached an escalation stage and waits with a task token. From when the token is stored, a decision ends
- * the wait; who decides earlier closes the approval before that, and the execution ends here. If the approval is closed in
- * DynamoDB, nothing waits for it.
+ * The state machine has reached an escalation stage and waits with a task token. As soon as the token is stored, a decision
+ * ends the wait. If the approval is closed before that, this function throws ApprovalClosed, and the execution ends.
  */
 export async function waitForDecision(waiter: Waiter, waiting: Waiting): Promise<void> {
   try {

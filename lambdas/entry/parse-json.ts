@@ -6,7 +6,8 @@ export class JsonError extends Error {}
 
 /** Parses JSON text that is not trusted. Checks the depth before it parses. */
 export function parseJson(text: string): unknown {
-  assertDepth(text);
+  if (tooDeep(text.length, (index) => text.charCodeAt(index)))
+    throw new JsonError(`nests deeper than ${JSON_DEPTH_MAX} levels`);
   try {
     return wellFormed(JSON.parse(text));
   } catch {
@@ -46,34 +47,20 @@ export function wellFormed(value: unknown): unknown {
 
 const [QUOTE, BACKSLASH, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [34, 92, 91, 93, 123, 125];
 
-/** The same for the bytes of a file, without a copy of it as text. */
-export function nestsTooDeep(bytes: Uint8Array): boolean {
+/** For the bytes of a file, without a copy of it as text. */
+export const nestsTooDeep = (bytes: Uint8Array): boolean => tooDeep(bytes.length, (index) => bytes[index]);
+
+/** Counts open brackets, except those inside strings. All characters that count are ASCII, so bytes of UTF-8 do as well as characters. */
+function tooDeep(length: number, codeAt: (index: number) => number | undefined): boolean {
   let depth = 0;
   let inString = false;
-  for (let index = 0; index < bytes.length; index += 1) {
-    const byte = bytes[index];
-    if (byte === QUOTE) inString = !inString;
-    else if (inString) index += byte === BACKSLASH ? 1 : 0;
-    else if (byte === OPEN_LIST || byte === OPEN_OBJECT) depth += 1;
-    else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) depth -= 1;
+  for (let index = 0; index < length; index += 1) {
+    const code = codeAt(index);
+    if (code === QUOTE) inString = !inString;
+    else if (inString) index += code === BACKSLASH ? 1 : 0;
+    else if (code === OPEN_LIST || code === OPEN_OBJECT) depth += 1;
+    else if (code === CLOSE_LIST || code === CLOSE_OBJECT) depth -= 1;
     if (depth > JSON_DEPTH_MAX) return true;
   }
   return false;
-}
-
-/** Counts open brackets, except those inside strings. */
-function assertDepth(text: string): void {
-  let depth = 0;
-  let inString = false;
-  for (let index = 0; index < text.length; index += 1) {
-    const character = text[index];
-    if (inString) {
-      if (character === '\\') index += 1;
-      else if (character === '"') inString = false;
-    } else if (character === '"') inString = true;
-    else if (character === '{' || character === '[') {
-      depth += 1;
-      if (depth > JSON_DEPTH_MAX) throw new JsonError(`nests deeper than ${JSON_DEPTH_MAX} levels`);
-    } else if (character === '}' || character === ']') depth -= 1;
-  }
 }

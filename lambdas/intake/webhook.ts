@@ -1,3 +1,4 @@
+import { SIGNED_BODY_MAX_BYTES } from '../entry/body-limits.ts';
 import { type HttpEvent, type HttpResponse, json, Problem, parseJsonBody, rawBody } from '../entry/http.ts';
 import type { Clock } from '../entry/ports.ts';
 import { sha256Hex } from '../run/canonical-json.ts';
@@ -10,11 +11,7 @@ import { observeRefused } from './observe-delivery.ts';
 import { isSigned } from './signature.ts';
 import type { SigningSecrets, SigningSource } from './signing-secrets.ts';
 
-/**
- * Most events have a few kilobytes; a push of 2,048 commits has 1.1 MB. Lambda accepts 6 MB, in which the body is a JSON
- * string with two bytes for every quotation mark.
- */
-export const WEBHOOK_BODY_MAX_BYTES = 4 * 1024 * 1024;
+export const WEBHOOK_BODY_MAX_BYTES = SIGNED_BODY_MAX_BYTES;
 /** The start of a delivery that GitHub sends as a form. No JSON text starts like this, so Content-Type is not needed. */
 const FORM_PREFIX = 'payload=';
 

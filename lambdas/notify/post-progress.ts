@@ -14,7 +14,7 @@ export interface ProgressNotifier extends Poster {
   messages: ProgressMessages;
 }
 
-/** Shows the progress of a run in its thread, once. What happened before the end of the run is then of no interest. */
+/** Shows the progress of a run in its thread, once. After the end of the run, earlier progress is not posted. */
 export async function postProgress(
   notifier: ProgressNotifier,
   { entryId, tenant, runId, seq }: { entryId: string; tenant: string; runId: string; seq: number },

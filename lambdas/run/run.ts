@@ -112,7 +112,7 @@ interface RunFacts {
   compensation?: Compensation[];
   /** This run undoes the writes of a run that has ended. */
   rollbackOf?: RollbackOf;
-  /** The person who takes care of the run. */
+  /** The person to whom the run is assigned. */
   assignee?: string;
   /** What a person found out and decided after the run had ended without success. */
   resolution?: Resolution;

@@ -93,8 +93,8 @@ async function claimIfDue(
 }
 
 async function endWaitIfDue(worker: Worker, draft: RunDraft, step: WaitingExternalStep): Promise<void> {
-  const { lookAfter } = worker.executorFor(step.tool);
-  if (lookAfter) return lookAfter(worker, draft, step);
+  const { checkWaiting } = worker.executorFor(step.tool);
+  if (checkWaiting) return checkWaiting(worker, draft, step);
   const { awaits } = step;
   if (awaits.until > draft.at) return;
   if (awaits.kind === 'time') {

@@ -74,7 +74,7 @@ export interface Executor {
     result: WriteResult,
   ): void;
   /** Checks such a step when its run is processed, and ends it if the work will never complete. */
-  lookAfter?(worker: Worker, draft: RunDraft, step: WaitingExternalStep): Promise<void>;
+  checkWaiting?(worker: Worker, draft: RunDraft, step: WaitingExternalStep): Promise<void>;
 }
 
 /** The executor of a tool: agents perform commands, sessions work elsewhere, the worker itself performs everything else. */

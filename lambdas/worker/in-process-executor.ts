@@ -20,12 +20,12 @@ export const inProcessExecutor: Executor = {
   dispatch: (worker, run, claimed) => performStep(worker, run, claimed),
 };
 
-/** `besides`: what the operation needs besides its input, which only the worker knows. */
+/** `moreContext`: values that the operation needs in addition to its input, and that only the worker has. */
 export async function performStep(
   worker: Worker,
   run: { tenant: string; runId: string },
   claimed: ClaimedStep,
-  besides: (access: Access) => Promise<Partial<WriteContext>> = async () => ({}),
+  moreContext: (access: Access) => Promise<Partial<WriteContext>> = async () => ({}),
 ): Promise<Attempted> {
   const { step, receipt, open, traceparent } = claimed;
   const time = new AttemptTime(worker, { lease: step.lease, traceparent });
@@ -36,7 +36,7 @@ export async function performStep(
     const access = await accessFor(worker, run.tenant, operation, step.input);
     const performance = {
       ...{ access, mark: markOf(run.tenant, receipt.key), openSince: receipt.openSince },
-      ...(await besides(access)),
+      ...(await moreContext(access)),
     };
     const attempt = open ? recoverOrPerform : readAndPerform;
     const performing = { ...performance, tenant: run.tenant };

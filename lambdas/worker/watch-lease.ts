@@ -23,7 +23,7 @@ export async function watchLease(
   await send(watcher, { tenant, runId, watches: { stepIndex: index, leaseVersion } }, delayMs);
 }
 
-/** The lease that a message watches was renewed: the next message comes when it ends now. */
+/** The lease was renewed after the message was sent: sends the message again for the new end of the lease. */
 export async function watchRenewedLease(watcher: Watcher, message: StepMessage, { steps }: RunState): Promise<void> {
   const step = message.watches && steps.get(message.watches.stepIndex);
   if (step?.status !== 'running' || step.leaseVersion !== message.watches?.leaseVersion) return;

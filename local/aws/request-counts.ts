@@ -34,14 +34,14 @@ export class RequestCounts {
     increment(this.#services, service, operation);
   }
 
-  /** Called when DynamoDB has executed the call of a function, so that who learns of a write can read it. */
+  /** Called after DynamoDB has executed a call of a function, so that a caller that is woken can already read the write. */
   executed(functionLogicalId: string, service: string, operation: string): void {
     if (functionLogicalId === HOST_CALLER || service !== 'dynamodb' || READS.includes(operation)) return;
     this.#writes += 1;
     for (const wake of this.#waiting) wake();
   }
 
-  /** How often functions have written to DynamoDB since the start. Waits at most this long for more than `known`. */
+  /** Number of DynamoDB writes of functions since the start. If it equals `known`, waits up to `waitMs` for another write. */
   async writesAfter(known: number, waitMs: number): Promise<number> {
     if (this.#writes === known) {
       const { promise: written, resolve } = Promise.withResolvers<void>();

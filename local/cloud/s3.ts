@@ -120,7 +120,7 @@ export class LocalS3 implements RestService {
     return { operation: operation.name, checks: [check, ...this.#keyChecks(operation, bucket, key, request)] };
   }
 
-  /** Who writes or reads an object that is encrypted with a key of KMS must also be allowed to use the key. */
+  /** A caller that writes or reads an object encrypted with a KMS key must also be allowed to use the key. */
   #keyChecks({ name }: Operation, bucket: string, key: string, { headers }: WireRequest): AccessCheck[] {
     if (name === 'PutObject') {
       const resource = headers[ENCRYPTION_KEY_HEADER];

@@ -157,8 +157,8 @@ export class DemoHost {
     await this.ask('POST', '/_local/faults', fault);
   }
 
-  async faultStruck(): Promise<void> {
-    await this.until('the fault strikes', async () => {
+  async faultInjected(): Promise<void> {
+    await this.until('the fault was injected', async () => {
       const { faults } = await this.ask<{ faults: ListedFault[] }>('GET', '/_local/faults');
       return faults.every(({ hits }) => hits > 0) || undefined;
     });

@@ -22,7 +22,7 @@ export class Expressions {
   readonly #used = new Set<string>();
   readonly #keys: readonly (string | undefined)[];
 
-  /** `keys`: the names that expressions may contain themselves. Others may be one of the 573 words that DynamoDB reserves. */
+  /** `keys`: attribute names that may be written without `#`. All others need one, because DynamoDB reserves 573 words. */
   constructor(
     { ExpressionAttributeNames: names, ExpressionAttributeValues: values }: References,
     keys: readonly (string | undefined)[],

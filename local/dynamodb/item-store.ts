@@ -3,7 +3,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { inTransaction, openDatabase } from '../cloud/durable-file.ts';
 import type { Item } from './attribute-values.ts';
 
-/** The names of the key attributes, and of the attributes that queries return; all without `projected`. */
+/** Names of the key attributes. `projected`: the attributes that queries return; absent: all. */
 export interface KeySchema {
   partition: string;
   /** Undefined if the table or index has no sort key. */

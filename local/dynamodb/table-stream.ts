@@ -33,7 +33,8 @@ interface Write {
 
 /**
  * The streams of tables, made from the writes that the AWS endpoint sees succeed: the streams of the engine would slow
- * every write. Records are in memory only. A host that is killed loses them, and clients of the live feed then read.
+ * every write. Records are in memory only: if the host is killed they are lost, and clients of the live feed read the commits
+ * over the API.
  */
 export class TableStreams {
   readonly #tables: ResolvedResource[];
@@ -93,7 +94,7 @@ export class TableStreams {
         Keys: keysOf(table, row),
         ...(NewImage && { NewImage }),
         SequenceNumber,
-        // Filters exclude most records, and then nobody reads it.
+        // Computed when it is read: filters exclude most records.
         get SizeBytes() {
           return Buffer.byteLength(JSON.stringify(NewImage ?? row));
         },

@@ -12,7 +12,7 @@ const KNOWN_KEYS = ['aws:SecureTransport', 'dynamodb:LeadingKeys', 's3:if-none-m
 const OPERATORS: Record<string, (actual: string[] | undefined, wanted: string[]) => boolean> = {
   Bool: (actual, [wanted]) => actual !== undefined && actual[0] === wanted,
   Null: (actual, [wanted]) => (actual === undefined) === (wanted === 'true'),
-  // As in AWS, this is true if the request does not have the key: such a grant is wider than it looks.
+  // As in AWS, this is true if the request does not have the key. So such a grant also allows requests without the key.
   'ForAllValues:StringLike': (actual = [], wanted) =>
     actual.every((value) => wanted.some((pattern) => wildcardMatches(pattern, value))),
 };

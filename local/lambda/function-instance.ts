@@ -41,8 +41,8 @@ interface Pending {
 const INIT_TIMEOUT_MS = 60_000;
 
 /**
- * For the threads of functions. Each has a heap of 10 to 20 MB, which V8 would collect as a whole again and again, because it expects
- * small heaps to stay small, and then it would compile functions again whose code it has dropped: a tenth of the CPU time under load.
+ * V8 options for function threads. A heap has 10 to 20 MB. V8 expects such a small heap to stay small, so it would collect all of it
+ * repeatedly, drop compiled code and compile it again. That takes a tenth of the CPU time under load.
  */
 for (const flag of ['--initial-old-space-size=64', '--no-flush-bytecode']) setFlagsFromString(flag);
 

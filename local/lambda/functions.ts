@@ -55,7 +55,7 @@ export interface FunctionStats {
   logBytes: number;
 }
 
-/** At least two, which is enough to find concurrency bugs. Each thread compiles its bundle and needs memory, so more than the cores do not help. */
+/** At least two, to find concurrency bugs. At most the number of cores, and four: each thread compiles its bundle and needs memory. */
 const DEFAULT_CONCURRENCY = Math.max(2, Math.min(4, availableParallelism()));
 /** Lambda's limit for a synchronous request and its response. */
 const PAYLOAD_LIMIT_BYTES = 6 * 1024 * 1024;

@@ -1,13 +1,12 @@
-// Passes the requests of a function thread to AWS and to the simulators as messages to the host. The SDK and the `fetch` of bundles
-// make, sign and read them as for a socket, but no socket, HTTP client and HTTP server are needed between two threads of one process:
-// half of the CPU time of a request.
+// A function thread sends its requests to AWS and to the simulators as messages to the host. The SDK and the `fetch` of bundles create,
+// sign and read them as usual. Without sockets, HTTP client and HTTP server, a request takes half of the CPU time.
 import { EventEmitter } from 'node:events';
 import { Readable } from 'node:stream';
 
-// An `import` of it loads everything that it exports, with another HTTP client: 40 of 220 ms of a thread's start.
+// `import` would load all exports of node:http, including another HTTP client: 40 of the 220 ms that a thread needs to start.
 const http = process.getBuiltinModule('node:http');
 
-/** What no HTTP client sends in a path. */
+/** Characters that no HTTP client sends in a path. */
 const UNESCAPED = /[^\u0021-\u00ff]/;
 const IS_S3 = /Credential=[^,]*\/s3\/aws4_request/;
 
@@ -42,8 +41,8 @@ export function passRequests(addresses, post) {
 }
 
 /**
- * What the SDK, which passes `onResponse`, and the `fetch` of bundles, which listens to `response`, need of a ClientRequest. Almost
- * every body arrives whole; a stream for each request would take longer than sending it.
+ * The part of ClientRequest that is needed by the SDK (which passes `onResponse`) and by the `fetch` of bundles (which listens to
+ * `response`). Almost every body arrives whole, and creating a stream takes longer than sending the request.
  */
 class PassedRequest extends EventEmitter {
   #id;
@@ -78,7 +77,7 @@ class PassedRequest extends EventEmitter {
     return this;
   }
 
-  /** As a ClientRequest: with the request, a response ends that was not read to its end. */
+  /** Like a ClientRequest: destroying the request also destroys a response that was not read completely. */
   destroy(error) {
     if (this.#isDestroyed) return this;
     this.#isDestroyed = true;

@@ -57,8 +57,8 @@ class OAuthError extends Error {
 }
 
 /**
- * The OIDC issuer of the local host: authorization code with PKCE, for clients on this machine. Its page asks no password:
- * it lets the developer be each of the seeded people.
+ * The OIDC issuer of the local host: authorization code with PKCE, for clients on this machine. Its page asks for no
+ * password: the developer signs in as any of the seeded people.
  */
 export class LocalIssuer {
   readonly #options: IssuerOptions;

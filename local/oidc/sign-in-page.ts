@@ -26,7 +26,7 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** Lets the developer choose who to be. */
+/** Shows the people to sign in as. */
 export function signInPage(response: ServerResponse, { fields, people, action }: SignIn): void {
   const page = html`<!doctype html>
 <html lang="en">

@@ -106,7 +106,7 @@ export function encoded({ status, headers, body: content }: SimResponse) {
   };
 }
 
-/** The first half, or a byte more than nothing: the caller must see a cut response and not a lost one. */
+/** The first half, at least one byte: with no byte, the caller would see a lost response. */
 export const firstHalf = (body: string): Buffer => {
   const bytes = Buffer.from(body);
   return bytes.subarray(0, Math.max(1, bytes.length >> 1));

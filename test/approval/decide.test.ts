@@ -89,7 +89,7 @@ describe('a person who decides too late sees', () => {
     await shop.say(approval, 'ana', { kind: 'reject', reason: 'no' });
     await expect(shop.say(approval, 'olivia')).rejects.toMatchObject({
       code: 'APPROVAL_CLOSED',
-      message: expect.stringMatching(/^this was rejected by ana at/),
+      message: expect.stringMatching(/^the approval was rejected by ana at/),
     });
   });
 
@@ -100,7 +100,7 @@ describe('a person who decides too late sees', () => {
     shop.clock.advance(61_000);
     await shop.work(message);
     await expect(shop.say(approval, 'olivia')).rejects.toMatchObject({
-      message: expect.stringMatching(/^this was expired at/),
+      message: expect.stringMatching(/^the approval expired at/),
     });
   });
 });

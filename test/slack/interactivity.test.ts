@@ -43,7 +43,7 @@ describe('a click on Approve', () => {
   });
 
   it.each([
-    ['APPROVAL_CLOSED', 'this was rejected by ben at 03:05'],
+    ['APPROVAL_CLOSED', 'the approval was rejected by ben at 03:05'],
     ['APPROVAL_SELF', 'you had a hand in this write'],
     ['APPROVAL_STALE', 'it has changed since; look at it again'],
     ['APPROVAL_FORBIDDEN', 'this needs someone of dba'],
@@ -119,10 +119,10 @@ describe('a click on Reject', () => {
     await world.click(ANA, approval, 'reject');
     const { id } = await world.modal();
     expect((await world.submit(ANA, id, { reason: { typed: '  ' } })).errors).toHaveProperty('reason');
-    world.decides = refuse('APPROVAL_CLOSED', 'this was approved by ben');
+    world.decides = refuse('APPROVAL_CLOSED', 'the approval was approved by ben');
     expect(await world.submit(ANA, id, { reason: { typed: 'no' } })).toMatchObject({
       ok: false,
-      errors: { reason: 'this was approved by ben' },
+      errors: { reason: 'the approval was approved by ben' },
     });
   });
 

@@ -97,7 +97,7 @@ export async function openSlackWorld() {
     cards: new SlackCards({ ...ports, people: definitions }),
     /** The scripted outcome of the decision. */
     decides: (deciding: Deciding): Decided => {
-      throw new Error(`nobody has said what becomes of ${deciding.approvalId}`);
+      throw new Error(`the test has no outcome for ${deciding.approvalId}; set "decides"`);
     },
     know: (approval: Approval) => approvals.set(`${approval.tenant}/${approval.approvalId}`, approval),
     /** The card of an approval, posted to the simulator. */

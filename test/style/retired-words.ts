@@ -38,6 +38,8 @@ export const RETIRED_WORDS: readonly Retired[] = [
   retired('ladders?', 'escalation stages, or backoff'),
   retired('rungs?', 'escalation stage'),
   retired('climb(s|ed|ing)?', 'escalate'),
+  retired('foreseers?', 'previewer'),
+  retired('deput(y|ies)', 'delegate'),
   retired('(hold|follow) approval', 'wait for decision, publish decision'),
   retired('(open|stop at|expire) gate', 'request approval, expire approval'),
   retired('had a hand in(?! this write)', 'is a maker of'),
@@ -82,6 +84,8 @@ export const RETIRED_WORDS: readonly Retired[] = [
   retired('in vain|seldom|of before|know it again', 'plain words'),
   retired('without a word', 'without an error'),
   retired('comes? to rest|came to rest', 'ends'),
+  retired('looks? after', 'check'),
+  retired('what becomes of', 'how … continues'),
   retired('nought|forthwith|thereof|wherein|thereby|hearken(s|ed)?|begets?', 'plain words'),
 ];
 

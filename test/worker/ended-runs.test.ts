@@ -8,7 +8,7 @@ import { ALLOWED } from '../fakes/fake-policy.ts';
 import { GovernedWorkshop, needsApproval } from './governance/governed-workshop.ts';
 import { eventTypes, ISSUE, type RunNow, SYS_ID } from './workshop.ts';
 
-/** What people do with a run that has ended: take care of it, resolve it, roll it back. */
+/** What people do with a run that has ended: assign it, resolve it, roll it back. */
 
 let shop: GovernedWorkshop;
 beforeEach(async () => {

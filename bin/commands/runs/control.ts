@@ -29,7 +29,7 @@ export const runsControl: readonly Command[] = [
   control('POST /api/v1/runs/{id}/rollback', 'undo the writes of a run, also of an ended one', REASON, reasonOf),
   control(
     'POST /api/v1/runs/{id}/assign',
-    'take care of a run, or assign it to another person',
+    'assign a run to yourself or to another person',
     { to: { value: 'PERSON', description: 'id of the person (default: you)' } },
     (call) => ({ assignee: call.option('to') }),
   ),
@@ -71,7 +71,7 @@ export const runsControl: readonly Command[] = [
     'cancel the session of a step, and not the run',
     { step: { value: 'STEP', description: 'the step, if several have an open session' }, ...REASON },
     (call) => ({ step: call.option('step'), ...reasonOf(call) }),
-    'The step fails, the session is canceled at its provider, and a later completion is refused. What becomes of the run\nfollows from onFailure of its workflow: with pause, "runs retry" starts another session.',
+    'The step fails, the session is canceled at its provider, and a later completion is refused. onFailure of the\nworkflow decides how the run continues: with pause, "runs retry" starts another session.',
   ),
   control(
     'POST /api/v1/runs/{id}/signal',
@@ -113,8 +113,8 @@ function control<Route extends ControlRoute>(
 function resultLines(run: RunSummary, route: ControlRoute): string[] {
   const { runId, status, completedAt, assignee, resolution, rolledBackBy } = run;
   const resolved = resolution ? `, resolved as ${resolution.outcome} by ${resolution.actor}` : '';
-  const nobody = route.endsWith('/release') ? '; nobody takes care of it' : '';
-  const owner = assignee === null ? nobody : `; ${assignee} takes care of it`;
+  const nobody = route.endsWith('/release') ? '; nobody is assigned' : '';
+  const owner = assignee === null ? nobody : `; assigned to ${assignee}`;
   return [
     `${runId} is ${status}${resolved}${owner}`,
     ...(completedAt !== null && rolledBackBy !== null

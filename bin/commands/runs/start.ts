@@ -10,7 +10,7 @@ const KEY: Record<string, Option> = {
 };
 export const INPUTS: Record<string, Option> = {
   input: { value: 'NAME=VALUE', repeatable: true, description: 'an input; VALUE is JSON, or else text' },
-  inputs: { value: 'FILE', description: 'JSON file with inputs; --input wins over it' },
+  inputs: { value: 'FILE', description: 'JSON file with inputs; --input overrides it' },
 };
 const EARLIER = 'an earlier request with this key started it';
 const GIVEN: Record<string, Option> = {

@@ -17,7 +17,7 @@ export interface SessionPorts extends RunChanger, ActionProposer, SessionAuthent
   closedSessions: ClosedSessions;
 }
 
-/** What sessions do: they propose actions and read their outcome, give signs of life and complete. */
+/** What sessions do: they propose actions and read their outcome, send heartbeats and complete. */
 export const sessionHandlers: Handlers<SessionPorts, typeof sessionRoutes> = {
   async proposeSessionAction(ports, { headers, params, body }) {
     const session = await authenticateSession(ports, headers, params.id);

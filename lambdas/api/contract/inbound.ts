@@ -1,5 +1,6 @@
 import * as z from 'zod';
-import { route } from './route.ts';
+import { SIGNED_BODY_MAX_BYTES } from '../../entry/body-limits.ts';
+import { type RouteDefinition, route } from './route.ts';
 import { json } from './schemas.ts';
 
 /** What other systems send. Each function verifies the signature over the raw body before it reads anything. */
@@ -11,6 +12,7 @@ const webhook = <const Source extends 'github' | 'servicenow'>(source: Source, s
     summary,
     params: z.object({ tenant: z.string().meta({ description: 'Name of the tenant', example: 'acme' }) }),
     body: json('The event, as the source sends it'),
+    bodyMaxBytes: SIGNED_BODY_MAX_BYTES,
     responses: { 202: z.object({ runIds: z.array(z.string()), deduplicated: z.boolean() }) },
   });
 
@@ -27,22 +29,33 @@ export const genericRoutes = {
     summary: "Receives a webhook of a tenant's own source, with a Standard Webhooks signature, and starts runs",
     params: z.object({ tenant: z.string(), source: z.string() }),
     body: json('Any JSON'),
+    bodyMaxBytes: SIGNED_BODY_MAX_BYTES,
     responses: { 202: z.object({ runIds: z.array(z.string()), deduplicated: z.boolean() }) },
   }),
 };
 
-const slack = <const Endpoint extends string>(endpoint: Endpoint, summary: string) =>
+const FORM = { bodyType: 'application/x-www-form-urlencoded' } as const;
+
+const slack = <const Endpoint extends string>(
+  endpoint: Endpoint,
+  summary: string,
+  body: Pick<RouteDefinition, 'bodyType'> = {},
+) =>
   route({
     method: 'POST',
     path: `/slack/${endpoint}`,
     right: 'signed',
     summary,
     body: json('The request, as Slack sends it'),
+    bodyMaxBytes: SIGNED_BODY_MAX_BYTES,
+    ...body,
     responses: { 200: json('The response that Slack expects') },
   });
 
 export const slackInteractivityRoutes = {
-  receiveSlackInteraction: slack('interactivity', 'Receives clicks and forms from Slack'),
+  receiveSlackInteraction: slack('interactivity', 'Receives clicks and forms from Slack', FORM),
 };
-export const slackCommandRoutes = { receiveSlackCommand: slack('commands', 'Receives the slash command') };
-export const slackEventRoutes = { receiveSlackEvent: slack('events', 'Responds to the challenge of the Events API') };
+export const slackCommandRoutes = { receiveSlackCommand: slack('commands', 'Receives the slash command', FORM) };
+export const slackEventRoutes = {
+  receiveSlackEvent: slack('events', 'Receives messages to the app, and the URL verification of the Events API'),
+};

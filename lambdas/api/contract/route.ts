@@ -25,7 +25,7 @@ export interface RouteDefinition {
   /** JSON, unless `bodyType` says otherwise. Without it, the body is ignored. */
   body?: z.ZodType;
   /** The media type of a body that the handler receives as text. */
-  bodyType?: 'application/yaml';
+  bodyType?: 'application/yaml' | 'application/x-www-form-urlencoded';
   /** By default 1 MB. */
   bodyMaxBytes?: number;
   /** A body that the route accepts. */

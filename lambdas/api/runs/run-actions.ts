@@ -117,14 +117,14 @@ const RULES: readonly Rule[] = [
   {
     action: 'assign',
     right: 'runs:assign',
-    effect: 'Says to others that you take care of the run.',
+    effect: 'Assigns the run to you.',
     refusal: ({ run }, { person }) =>
-      run.assignee === person ? undefined : run.assignee === undefined ? '' : `${run.assignee} takes care of it`,
+      run.assignee === person ? undefined : run.assignee === undefined ? '' : `it is assigned to ${run.assignee}`,
   },
   {
     action: 'release',
     right: 'runs:assign',
-    effect: 'Lets another person take care of the run.',
+    effect: 'Ends the assignment, so that another person can take the run.',
     refusal: ({ run }, { person }) => (run.assignee === person ? '' : undefined),
   },
 ];

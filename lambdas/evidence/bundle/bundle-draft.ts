@@ -129,7 +129,7 @@ export class BundleDraft {
       approvals,
       receipts,
       cost,
-      awsRequestsAtLeast: awsRequestsOf({ commits, approvals, cost }),
+      awsRequestsAtLeast: awsRequestsOf({ format: BUNDLE_FORMAT, commits, approvals, cost }),
       versions: {
         runtime: RUNTIME_VERSION,
         workflow: { name: run.workflow.name, version: run.workflow.version },

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { Sha256 } from '../../run/digest.ts';
+import type { EvidenceApproval } from './approval-entry.ts';
 import type { EvidenceCommit } from './commit-entry.ts';
 import { Count, DerivedPart, Digest } from './entry-parts.ts';
 import { Cost, type EvidenceReceipt } from './receipt-entry.ts';
@@ -90,16 +91,26 @@ export const AwsRequests = z.strictObject({
 });
 export type AwsRequests = z.infer<typeof AwsRequests>;
 
-/** One transaction for each commit, one execution for each approval, one receipt for each call of a model. */
+/** An execution reminds people and notifies further ones. An approval that is decided earlier needs none; it may expire without one. */
+const provesExecution = ({ remindedAt, escalatedAt }: Pick<EvidenceApproval, 'remindedAt' | 'escalatedAt'>) =>
+  (remindedAt ?? escalatedAt) !== undefined;
+
+/**
+ * One transaction for each commit, one execution for each approval that was reminded or overdue, and every call of a
+ * model. Releases that sealed format 1 started an execution for each approval.
+ */
 export function awsRequestsOf(run: {
+  format: 'countersign.evidence/1' | 'countersign.evidence/2';
   commits: readonly unknown[];
-  approvals: readonly unknown[];
+  approvals: readonly Pick<EvidenceApproval, 'remindedAt' | 'escalatedAt'>[];
   cost: readonly Spent[];
 }): AwsRequests {
+  const isFirst = run.format === 'countersign.evidence/1';
+  const executions = isFirst ? run.approvals : run.approvals.filter(provesExecution);
   const calls = run.cost.filter(({ provider }) => provider === 'bedrock').reduce((sum, each) => sum + each.calls, 0);
   return {
     'dynamodb.TransactWriteItems': run.commits.length,
-    'states.StartExecution': run.approvals.length || undefined,
+    'states.StartExecution': executions.length || undefined,
     'bedrock.Converse': calls || undefined,
   };
 }

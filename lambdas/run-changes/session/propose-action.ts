@@ -63,7 +63,7 @@ export async function proposeAction(
       recordRefusal(draft, step, proposal, error);
     }
     await concludeRun(proposer.runs, state, draft);
-    // The sweeper looks after the session when it is due. A message for each action would only find that nothing is due.
+    // The worker checks the session when it is due. A message for each action would only find that nothing is due.
     return {};
   });
   if (refused) {

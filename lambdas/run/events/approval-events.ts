@@ -115,10 +115,10 @@ export const APPROVAL_EVENTS = {
       person: Id,
       via: ChannelName,
       decision: z.enum(['approve', 'reject']),
-      /** The person whose deputy voted. */
+      /** The absent person on whose behalf the delegate voted. */
       onBehalfOf: Id.optional(),
       reasonHash: Hash.optional(),
-      /** By which they voted: their own, or those of the person whose deputy they are. */
+      /** The rights by which they voted: their own, or those of that person. */
       rights: z.strictObject({ role: Id, tier: Id, groups: Ids }).optional(),
     }),
     text: ({ step, person, decision, via, onBehalfOf }) =>

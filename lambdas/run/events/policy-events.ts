@@ -18,7 +18,7 @@ export type DecidedAction = z.infer<typeof Action>;
 
 export const POLICY_EVENTS = {
   'policy.decided': eventKind({
-    summary: 'Policy decided on a proposed write.',
+    summary: 'Policy decided on a proposed call.',
     fields: z.strictObject({
       ...ofStep,
       tool: Id,

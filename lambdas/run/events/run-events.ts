@@ -149,7 +149,8 @@ export const RUN_EVENTS = {
     proves: { run: '`startedAt` = *at*, `requester`, `flags`' },
   }),
   'run.target_resolved': eventKind({
-    summary: 'The configuration of the sessions of the run was chosen, or none could be: then the run fails.',
+    summary:
+      'The worker chose the configuration for the sessions of the run. Without `configuration`, there is none, and the run fails.',
     fields: z.strictObject({
       strategy: z.enum(['fixed', 'agent_decide']),
       configuration: Id.optional(),
@@ -204,7 +205,7 @@ export const RUN_EVENTS = {
     proves: { run: '`resumeCount`: the number of these events; absent if there is none' },
   }),
   'run.deadline_extended': eventKind({
-    summary: 'The deadline moved by the time that the run waited for people.',
+    summary: 'The deadline was extended by the time that the run waited for people.',
     fields: z.strictObject({ deadlineAt: Time, waitedMs: Count }),
     text: ({ deadlineAt }, time) => `run: deadline extended to ${time(deadlineAt)}, by the time people needed`,
     replay: ({ run }, { deadlineAt }) => {
@@ -233,13 +234,13 @@ export const RUN_EVENTS = {
     text: ({ actor, channel, person }) => `${actor} asked to notify ${channel ?? person} of the end of the run`,
   }),
   'run.assigned': eventKind({
-    summary: 'A person takes care of the run from now on.',
+    summary: 'The run was assigned to a person.',
     fields: z.strictObject({ assignee: Id, actor: Id }),
     text: ({ assignee, actor }) =>
-      actor === assignee ? `${actor} takes care of the run` : `${actor} assigned the run to ${assignee}`,
+      actor === assignee ? `${actor} assigned the run to themselves` : `${actor} assigned the run to ${assignee}`,
   }),
   'run.released': eventKind({
-    summary: 'The person no longer takes care of the run.',
+    summary: 'The run is no longer assigned to the person.',
     fields: z.strictObject({ assignee: Id, actor: Id }),
     text: ({ assignee, actor }) =>
       actor === assignee ? `${actor} released the run` : `${actor} released the run, which ${assignee} had`,

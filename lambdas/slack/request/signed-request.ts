@@ -1,11 +1,9 @@
+import { SIGNED_BODY_MAX_BYTES } from '../../entry/body-limits.ts';
 import { type HttpEvent, Problem, rawBody } from '../../entry/http.ts';
 import type { Clock, Log } from '../../entry/ports.ts';
 import { isSigned } from '../../intake/signature.ts';
 import type { SigningSecrets } from '../../intake/signing-secrets.ts';
 import type { TeamTenants } from './team-tenants.ts';
-
-/** A submitted modal contains all fields twice, escaped for JSON and for the form; Lambda accepts 6 MB. */
-const BODY_MAX_BYTES = 4 * 1024 * 1024;
 
 /** What every endpoint for Slack needs to authenticate a request. */
 export interface SlackEndpoint {
@@ -17,8 +15,12 @@ export interface SlackEndpoint {
 
 export function bodyText(event: HttpEvent): string {
   const body = rawBody(event);
-  if (body.length <= BODY_MAX_BYTES) return body.toString('utf8');
-  throw new Problem(413, 'TOO_LARGE', `the body has ${body.length} bytes; at most ${BODY_MAX_BYTES} are accepted`);
+  if (body.length <= SIGNED_BODY_MAX_BYTES) return body.toString('utf8');
+  throw new Problem(
+    413,
+    'TOO_LARGE',
+    `the body has ${body.length} bytes; at most ${SIGNED_BODY_MAX_BYTES} are accepted`,
+  );
 }
 
 /**

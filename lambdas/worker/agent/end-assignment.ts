@@ -56,7 +56,8 @@ export async function endAssignment(
   return true;
 }
 
-export const HOW_FAR_IS_UNKNOWN = 'it is unknown how far the command came (RUNBOOK, "An agent is lost")';
+export const HOW_FAR_IS_UNKNOWN =
+  'it is unknown which parts of the command were executed (RUNBOOK, "An agent is lost")';
 
 /** Nobody knows what the command did. */
 export const lostOutcome = (step: RunningStep, message: string): Extract<StepOutcome, { kind: 'unknown' }> => ({

@@ -13,7 +13,8 @@ const ASSIGNED_AGAIN_AFTER_MS = [5_000, 15_000, 45_000];
 
 /**
  * No agent ran the command under this lease, so nothing has happened: the step is assigned again, which is not an attempt
- * at its write. It fails if no agent ran it in four assignments, or if an agent refused it for a reason that stays.
+ * at its write. It fails if no agent ran it in four assignments, or if an agent refused it for a reason that another
+ * attempt does not change.
  */
 export function settleUnassigned(draft: RunDraft, { step, receipt }: ClaimedStep, outcome: Unassigned): void {
   const { because, reason, agentId, assignmentId, failsWith } = outcome;

@@ -21,7 +21,7 @@ const LOST: Record<SessionLoss, string> = {
 };
 
 /**
- * Looks after a session that is due: past its deadline, or without a sign of life for long. A completion that is committed
+ * Checks a session that is due: its deadline has passed, or it was not active for 30 minutes. A completion that is committed
  * first wins, because the step is then no longer open; otherwise this commit wins, and a later completion is refused.
  * If the provider cannot be asked, nothing changes, and the sweeper sends the run again.
  */

@@ -16,7 +16,7 @@ export const sessionExecutor: Executor = {
       session: await sessionContract(worker, run, claimed, access),
     })),
   awaitEnd: awaitSession,
-  async lookAfter(worker, draft, step) {
+  async checkWaiting(worker, draft, step) {
     if (hasOpenSession(step)) await finalizeSession(worker, draft, step);
   },
 };

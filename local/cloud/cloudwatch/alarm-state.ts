@@ -19,7 +19,7 @@ export interface AlarmDefinition {
 
 export interface EvaluationContext {
   metrics: MetricStore;
-  /** Earlier there are no values, which says nothing. */
+  /** Before this time there are no values, so missing values mean nothing. */
   startedMs: number;
   stateOf(alarmArn: string): AlarmState | undefined;
 }

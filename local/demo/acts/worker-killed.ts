@@ -23,7 +23,7 @@ export async function workerKilled(stage: Stage): Promise<string> {
     nth: COMMIT_AFTER_THE_NOTE,
   });
   await system.decide(runId, 'approve', KEYS.ben);
-  await system.faultStruck();
+  await system.faultInjected();
   const dead = await system.run(runId);
   const receipt = dead.receipts.find(({ stepId }) => stepId === 'note');
   narrator.claim('the work note is in ServiceNow', (await system.incident(EXPORT_IS_SLOW.sysId)).workNotes.length, 1);

@@ -111,7 +111,7 @@ function sessionCard({ id, state, behavior, runId, deeds, startedAt }: SystemsSt
   return html`<article class="card">
     <p class="byline"><span class="chip">${state.replace('TASK_STATE_', '').toLowerCase()}</span>${behavior && html` <span class="chip">${behavior.replaceAll('_', ' ')}</span>`} ${time(startedAt)}<span class="spacer"></span><span class="id">${id}</span></p>
     <h3><a href="/runs/${runId}">${runId}</a></h3>
-    ${done.length > 0 && html`<details open><summary>${count(done.length, 'deed', 'deeds')}</summary><ul class="notes">${done}</ul></details>`}
+    ${done.length > 0 && html`<details open><summary>${count(done.length, 'log entry', 'log entries')}</summary><ul class="notes">${done}</ul></details>`}
   </article>`;
 }
 

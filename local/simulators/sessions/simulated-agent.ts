@@ -5,7 +5,7 @@ import { findingsFor } from './triage.ts';
 /** How long the session waits before it asks again, in real time: the host's clock may jump. */
 const ASKS_EVERY_MS = 150;
 const HEARTBEAT_EVERY_MS = 5 * 60_000;
-/** A slow session works longer than a silent one may live. */
+/** A slow session works longer than a session may be silent (30 minutes). */
 const SLOW_WORK_MS = 40 * 60_000;
 const LATE_MS = 1_000;
 const OPEN_ACTION = ['pending', 'waiting_approval'];
@@ -96,7 +96,7 @@ export class SimulatedAgent {
     await this.#end(session, 'TASK_STATE_COMPLETED', 'ended');
   }
 
-  /** Proposes an action and waits until it has an outcome, with signs of life. */
+  /** Proposes an action, and sends heartbeats until the action has an outcome. */
   async #propose(
     session: Session,
     place: number,
@@ -166,7 +166,7 @@ export class SimulatedAgent {
     }
   }
 
-  /** A sign of life, if the last one was minutes ago. */
+  /** Sends a heartbeat if the last one was minutes ago. */
   async #beat(session: Session, seenMs: number, signal: AbortSignal): Promise<number> {
     if (this.#now() < seenMs + HEARTBEAT_EVERY_MS) return seenMs;
     await this.#send(session, 'POST', session.contract.urls.heartbeat, {}, signal);

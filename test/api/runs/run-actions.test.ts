@@ -48,9 +48,9 @@ describe('what can be done with a run', () => {
     expect(found).toContainEqual(expect.objectContaining({ action: 'assign', may: true }));
   });
 
-  it('a run of somebody else says who takes care of it; its own assignee can release it', () => {
+  it('a run of somebody else says to whom it is assigned; its own assignee can release it', () => {
     expect(actionsOf({ status: 'running', assignee: 'ana' })).toContainEqual(
-      expect.objectContaining({ action: 'assign', may: false, why: 'ana takes care of it' }),
+      expect.objectContaining({ action: 'assign', may: false, why: 'it is assigned to ana' }),
     );
     expect(names({ status: 'running', assignee: 'oscar' })).toContain('release');
   });

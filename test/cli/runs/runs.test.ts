@@ -344,7 +344,7 @@ describe('approvals', () => {
     expect(page).toMatch(/^ {2}vote +ben approved through the API, /m);
     const late = await cli('approvals', 'reject', runId, '--reason', 'too late', '--yes', '--key', BEN);
     expect(late.exitCode).toBe(1);
-    expect(late.stderr).toMatch(/^this was approved by ben at /);
+    expect(late.stderr).toMatch(/^the approval was approved by ben at /);
   });
 
   test('an operator rolls a run back', async () => {
@@ -360,12 +360,10 @@ describe('approvals', () => {
   });
 
   test('people take, release and resolve a run that has ended', async () => {
-    expect((await cli('runs', 'assign', failed)).stdout).toContain('olivia takes care of it');
+    expect((await cli('runs', 'assign', failed)).stdout).toContain('assigned to olivia');
     const taken = await cli('runs', 'assign', failed, '--key', 'local-member-key');
     expect(taken).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('this run is assigned to olivia') });
-    expect((await cli('runs', 'release', failed)).stdout).toBe(
-      `${failed} is failed_terminal; nobody takes care of it\n`,
-    );
+    expect((await cli('runs', 'release', failed)).stdout).toBe(`${failed} is failed_terminal; nobody is assigned\n`);
     const unclear = await cli('runs', 'resolve', failed, '--as', 'succeded', '--reason', 'x');
     expect(unclear).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('did you mean "succeeded"?') });
     const resolve = ['runs', 'resolve', failed, '--as', 'failed', '--reason', 'the incident is gone'];

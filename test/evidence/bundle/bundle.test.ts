@@ -160,12 +160,21 @@ describe('the model cost of a run', () => {
 });
 
 describe('the minimum number of AWS requests of a run', () => {
-  it('is a transaction for each commit, an execution for each approval, and every call of a model', () => {
-    expect(document.awsRequestsAtLeast).toEqual({
-      'dynamodb.TransactWriteItems': contents.commits.length,
-      'states.StartExecution': 1,
-      'bedrock.Converse': 1,
-    });
+  it.each(['remindedAt', 'escalatedAt'] as const)(
+    'is a transaction for each commit, an execution for each approval with %s, and every call of a model',
+    (notified) => {
+      const approvals = contents.approvals.map((approval) => ({ ...approval, [notified]: approval.requestedAt }));
+      expect(documentOf({ approvals }).awsRequestsAtLeast).toEqual({
+        'dynamodb.TransactWriteItems': contents.commits.length,
+        'states.StartExecution': 1,
+        'bedrock.Converse': 1,
+      });
+    },
+  );
+
+  it('counts no execution for an approval that was decided before its first reminder', () => {
+    expect(document.approvals).toHaveLength(1);
+    expect(document.awsRequestsAtLeast).not.toHaveProperty('states.StartExecution');
   });
 
   it('counts only requests that the rows prove', () => {

@@ -366,14 +366,18 @@ function gathers(document: Json, { events, runId }: History): boolean {
   const spent = names.map((name) => summed(costs.filter((cost) => nameOf(cost) === name)));
   const bedrock = spent.filter((cost) => at(cost, 'provider') === 'bedrock').map((cost) => Number(at(cost, 'calls')));
   const calls = bedrock.reduce((sum, each) => sum + each, 0);
-  const approvals = listAt(document, 'approvals').length;
+  const hasExecution = (approval: Json) =>
+    at(document, 'format') === 'countersign.evidence/1' ||
+    at(approval, 'remindedAt') !== null ||
+    at(approval, 'escalatedAt') !== null;
+  const executions = listAt(document, 'approvals').filter(hasExecution).length;
   return (
     canonical(decisions) === canonical(at(document, 'decisions')) &&
     canonical(spent) === canonical(at(document, 'cost')) &&
     canonical(at(document, 'awsRequestsAtLeast')) ===
       canonical({
         'dynamodb.TransactWriteItems': listAt(document, 'commits').length,
-        ...(approvals > 0 && { 'states.StartExecution': approvals }),
+        ...(executions > 0 && { 'states.StartExecution': executions }),
         ...(calls > 0 && { 'bedrock.Converse': calls }),
       }) &&
     canonical(at(at(document, 'versions'), 'policies')) === canonical(policies) &&

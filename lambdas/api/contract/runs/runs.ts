@@ -77,7 +77,7 @@ export const RunSummary = z.object({
   cancellation: z.object({ actor: z.string(), at: Timestamp, reason: z.string().optional() }).nullable(),
   approvalOverdueSince: Timestamp.nullable(),
   error: RecordedError.nullable(),
-  assignee: z.string().nullable().meta({ description: 'The person who takes care of the run' }),
+  assignee: z.string().nullable().meta({ description: 'The person to whom the run is assigned' }),
   resolution: Resolution.nullable(),
   rollbackOf: z.string().nullable().meta({ description: 'The run whose writes this run undoes' }),
   rolledBackBy: z.string().nullable().meta({ description: 'The run that undoes the writes of this ended run' }),

@@ -80,7 +80,7 @@ export const APPROVAL_RULES: readonly Rule[] = [
     number: 6,
     name: 'approved-call-is-made',
     description:
-      'The approval names the step of the call, and has the action hash, tool, target and policy set of the last decision; the hash of a phase is that of its writes.',
+      'The approval is for the step of the call, and has the action hash, tool, target and policy set of the last decision. The hash of a phase is computed from the hashes of its writes.',
     check: (history) => [
       ...withApproval(history, (attempt, approval) => {
         const approved = approvedFor(approval, attempt);
@@ -100,7 +100,7 @@ export const APPROVAL_RULES: readonly Rule[] = [
     number: 7,
     name: 'approval-has-not-expired',
     description:
-      'Votes, edits, the decision of an approval and the calls that depend on it are before its `expiresAt`; it expires at that time or later, and `expiresAt` is after the request.',
+      'Votes, edits, the decision and the calls that depend on the approval are before its `expiresAt`. `approval.expired` is not before `expiresAt`, and `expiresAt` is after the request.',
     check: (history) => [
       ...withApproval(history, ({ intended }, approval) => {
         const { expiresAt } = approval.requested.event;
@@ -115,7 +115,7 @@ export const APPROVAL_RULES: readonly Rule[] = [
     number: 8,
     name: 'enough-is-required',
     description:
-      'An approval requires at least one person, and no less (tier, quorum, groups) than the decision that it is about; for a write with high blast radius or a destructive one also two people and the tier `high`.',
+      'An approval requires at least one person, and at least the tier, quorum and groups of the decision that it is about. A write that is destructive or has high blast radius also requires two people and the tier `high`.',
     check: (history) => [
       ...[...history.approvals.values()].flatMap((approval) =>
         approval.terms.flatMap((terms) =>

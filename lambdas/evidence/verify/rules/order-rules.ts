@@ -10,7 +10,7 @@ export const ORDER_RULES: readonly Rule[] = [
     number: 17,
     name: 'leases-are-in-order',
     description:
-      'Each claim of a step has a larger `leaseVersion` than the one before, an `attempt` from 1 to one more than the one before, and a lease that ends after its commit; a step is claimed again only after its write was settled or its lease has ended.',
+      'Each claim of a step has a larger `leaseVersion` than the previous one, an `attempt` of at least 1 and at most one more than the previous one, and a lease that ends after its commit. A step is claimed again only after its write was settled or its lease has ended.',
     check: (history) => claims(history),
   },
   {

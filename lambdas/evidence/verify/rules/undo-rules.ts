@@ -10,7 +10,7 @@ export const UNDO_RULES: readonly Rule[] = [
     number: 15,
     name: 'only-writes-are-undone',
     description:
-      'An undo is of a step that began a write in this run, which did not fail (a command may have failed) and was not reversed before; in a run with `rollbackOf`, of a step that it names.',
+      'An undo undoes a step of this run that began a write. The write has not failed (a command may have failed) and was not reversed before. In a run with `rollbackOf`, an undo undoes a step that `rollbackOf` names instead.',
     check: (history) => {
       const { rollbackOf } = history.document.run;
       const named = new Set(rollbackOf?.steps);

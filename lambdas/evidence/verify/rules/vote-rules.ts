@@ -15,7 +15,7 @@ export const VOTE_RULES: readonly Rule[] = [
     number: 9,
     name: 'enough-people-approve',
     description:
-      'An approval that is approved has, since its last edit, approving votes of all `people` of the decision, who are different and at least as many as its quorum; votes on behalf of one person count once.',
+      'If an approval is approved, all `people` of the decision have voted to approve since the last edit. They are different people, at least as many as the quorum. Several votes on behalf of one person count once.',
     check: (history) => eachApproval(history, tooFew),
   },
   {
@@ -28,7 +28,7 @@ export const VOTE_RULES: readonly Rule[] = [
     number: 11,
     name: 'makers-are-complete',
     description:
-      'The makers of an approval include the person who requested the run or its rollback, people who edited the write, who sent the run a signal before policy first decided on the step, and who retried the step after it had failed; and the makers of the write that an undo undoes.',
+      'The makers of an approval include the person who requested the run or its rollback, everybody who edited the write, everybody who sent the run a signal before policy first decided on the step, and everybody who retried the step after it had failed. The makers of a write are makers of its undo.',
     check: (history) => {
       const contributions = new Contributions(history);
       return eachApproval(history, (approval) => missingMakers(contributions, approval));
