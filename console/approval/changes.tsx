@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react';
-import { UNREAD } from '../../lambdas/approval/approval-words.ts';
+import { UNREAD } from '../../lambdas/approval/texts/approval-words.ts';
 import { UntrustedText } from '../parts/untrusted-text.tsx';
 import type { ShownApproval } from './approval-page.tsx';
 

@@ -1,7 +1,7 @@
 import Alert from '@cloudscape-design/components/alert';
 import StatusIndicator from '@cloudscape-design/components/status-indicator';
 import type { ResponseFrom } from '../../client/api-client.ts';
-import { nameOf } from '../../lambdas/approval/known-names.ts';
+import { nameOf } from '../../lambdas/approval/texts/known-names.ts';
 import { requirementText } from '../../lambdas/run/events/requirement-text.ts';
 import { Copyable } from '../parts/copyable.tsx';
 import { UntrustedText } from '../parts/untrusted-text.tsx';

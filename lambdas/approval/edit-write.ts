@@ -24,9 +24,9 @@ import { CountersignError } from '../run/errors.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import type { WaitingApprovalStep } from '../run/step.ts';
 import type { RunState } from '../run-changes/run-changer.ts';
-import { editableFields, fieldsNamed } from './editable-fields.ts';
-import { nameAndValue, namesOf, valueNamed } from './known-names.ts';
 import { assertFits } from './request-approval.ts';
+import { editableFields, fieldsNamed } from './texts/editable-fields.ts';
+import { nameAndValue, namesOf, valueNamed } from './texts/known-names.ts';
 import { deciders } from './votes.ts';
 
 /** An open approval and the vote of someone who may decide on it. */

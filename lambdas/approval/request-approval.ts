@@ -16,7 +16,7 @@ import type { TouchedState } from '../run/receipt.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import type { StepFacts } from '../run/step.ts';
 import type { RunState } from '../run-changes/run-changer.ts';
-import { makerNames } from './maker-names.ts';
+import { makerNames } from './texts/maker-names.ts';
 
 const DEFAULT_CHANNEL = '#approvals';
 /** People are reminded when this share of their time has passed. */

@@ -1,4 +1,4 @@
-import { missingApprovers, sentenceText } from '../approval/missing-approvers.ts';
+import { missingApprovers, sentenceText } from '../approval/texts/missing-approvers.ts';
 import type { Connections } from '../connectors/connections.ts';
 import { type Clock, isoNow, type Log } from '../entry/ports.ts';
 import type { Definitions } from '../pipeline/definitions.ts';

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import { messageLabel, unreadText } from '../../../lambdas/approval/approval-words.ts';
-import { makerText } from '../../../lambdas/approval/maker-names.ts';
+import { messageLabel, unreadText } from '../../../lambdas/approval/texts/approval-words.ts';
+import { makerText } from '../../../lambdas/approval/texts/maker-names.ts';
 import { isOpen, viaText } from '../../../lambdas/run/approval.ts';
 import { requirementText } from '../../../lambdas/run/events/requirement-text.ts';
 import type { ShownApproval } from '../../client/api-client.ts';

@@ -1,4 +1,4 @@
-import { nameOf } from '../../../lambdas/approval/known-names.ts';
+import { nameOf } from '../../../lambdas/approval/texts/known-names.ts';
 import type { Names } from '../../../lambdas/connectors/connector.ts';
 import type { ApprovalStatus, GateReason, Vote } from '../../../lambdas/run/approval.ts';
 import { viaText } from '../../../lambdas/run/approval.ts';

@@ -1,6 +1,6 @@
 import type { RequestFor } from '../../../client/api-client.ts';
-import { valueNamed } from '../../../lambdas/approval/known-names.ts';
-import { makerText } from '../../../lambdas/approval/maker-names.ts';
+import { valueNamed } from '../../../lambdas/approval/texts/known-names.ts';
+import { makerText } from '../../../lambdas/approval/texts/maker-names.ts';
 import { isOpen } from '../../../lambdas/run/approval.ts';
 import { requirementText } from '../../../lambdas/run/events/requirement-text.ts';
 import type { Decided, ShownApproval } from '../../client/api-client.ts';

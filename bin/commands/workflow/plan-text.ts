@@ -1,4 +1,4 @@
-import { nameOf } from '../../../lambdas/approval/known-names.ts';
+import { nameOf } from '../../../lambdas/approval/texts/known-names.ts';
 import type { Plan, PlannedStep } from '../../../lambdas/plan/plan.ts';
 import { whyOf } from '../../../lambdas/policy/policy.ts';
 import { requirementText } from '../../../lambdas/run/events/requirement-text.ts';

@@ -1,5 +1,5 @@
 import { type Decider, type Decision, decide } from '../../approval/decide.ts';
-import { missingApprovers, sentenceText } from '../../approval/missing-approvers.ts';
+import { missingApprovers, sentenceText } from '../../approval/texts/missing-approvers.ts';
 import { Problem } from '../../entry/http.ts';
 import { isoNow } from '../../entry/ports.ts';
 import type { Person } from '../../people/people.ts';

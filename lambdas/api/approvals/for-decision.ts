@@ -1,3 +1,4 @@
+import { assertInTime, closed, voteOf } from '../../approval/check-decision.ts';
 import {
   HEADINGS,
   modelSentences,
@@ -5,13 +6,12 @@ import {
   requirementSentence,
   undoText,
   WITHOUT_DECISION,
-} from '../../approval/approval-words.ts';
-import { changesOf } from '../../approval/changed-fields.ts';
-import { assertInTime, closed, voteOf } from '../../approval/check-decision.ts';
-import { editableFields, referenceFields } from '../../approval/editable-fields.ts';
-import { namesOf } from '../../approval/known-names.ts';
-import { makerText } from '../../approval/maker-names.ts';
-import { sentenceText } from '../../approval/missing-approvers.ts';
+} from '../../approval/texts/approval-words.ts';
+import { changesOf } from '../../approval/texts/changed-fields.ts';
+import { editableFields, referenceFields } from '../../approval/texts/editable-fields.ts';
+import { namesOf } from '../../approval/texts/known-names.ts';
+import { makerText } from '../../approval/texts/maker-names.ts';
+import { sentenceText } from '../../approval/texts/missing-approvers.ts';
 import { countedVotes, deciders, makersNow } from '../../approval/votes.ts';
 import { findOperation } from '../../connectors/registry.ts';
 import type { Person } from '../../people/people.ts';

@@ -1,5 +1,5 @@
 import type { AgentRegistry } from '../../agents/agent-registry.ts';
-import { approverWarnings } from '../../approval/approver-warnings.ts';
+import { approverWarnings } from '../../approval/texts/approver-warnings.ts';
 import { Problem } from '../../entry/http.ts';
 import { type Clock, type Ids, isoNow } from '../../entry/ports.ts';
 import type { Definitions, PublishedVersion } from '../../pipeline/definitions.ts';

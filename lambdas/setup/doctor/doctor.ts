@@ -1,4 +1,4 @@
-import { approverWarnings } from '../../approval/approver-warnings.ts';
+import { approverWarnings } from '../../approval/texts/approver-warnings.ts';
 import { kindOf } from '../../connectors/credential-form.ts';
 import { genericSource } from '../../intake/signing-secrets.ts';
 import type { Person } from '../../people/people.ts';

@@ -1,7 +1,7 @@
-import { HEADINGS, REASONS } from '../../approval/approval-words.ts';
-import { editableFields } from '../../approval/editable-fields.ts';
-import { makerText } from '../../approval/maker-names.ts';
-import { missingApprovers } from '../../approval/missing-approvers.ts';
+import { HEADINGS, REASONS } from '../../approval/texts/approval-words.ts';
+import { editableFields } from '../../approval/texts/editable-fields.ts';
+import { makerText } from '../../approval/texts/maker-names.ts';
+import { missingApprovers } from '../../approval/texts/missing-approvers.ts';
 import { countedVotes } from '../../approval/votes.ts';
 import type { Person } from '../../people/people.ts';
 import { type Approval, isOpen } from '../../run/approval.ts';

@@ -1,5 +1,5 @@
-import { messageLabel, UNREAD, undoText } from '../../approval/approval-words.ts';
-import { type ChangedField, changesOf } from '../../approval/changed-fields.ts';
+import { messageLabel, UNREAD, undoText } from '../../approval/texts/approval-words.ts';
+import { type ChangedField, changesOf } from '../../approval/texts/changed-fields.ts';
 import { type Approval, isOpen } from '../../run/approval.ts';
 import { bold, type Inline, italic, ownText, type Paragraph, quoted, quotedAs } from '../block-kit.ts';
 import { escapeAndCut } from '../escape-hidden-characters.ts';

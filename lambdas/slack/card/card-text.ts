@@ -1,5 +1,5 @@
-import { modelSentences, requirementSentence } from '../../approval/approval-words.ts';
-import type { SentencePart } from '../../approval/missing-approvers.ts';
+import { modelSentences, requirementSentence } from '../../approval/texts/approval-words.ts';
+import type { SentencePart } from '../../approval/texts/missing-approvers.ts';
 import { stillMissing } from '../../approval/votes.ts';
 import { type Person, personBehind } from '../../people/people.ts';
 import { type Approval, isOpen, type Vote } from '../../run/approval.ts';

@@ -1,4 +1,4 @@
-import { HEADINGS } from '../../approval/approval-words.ts';
+import { HEADINGS } from '../../approval/texts/approval-words.ts';
 import type { Person } from '../../people/people.ts';
 import type { Approval } from '../../run/approval.ts';
 import {

@@ -1,5 +1,5 @@
-import { changesOf } from '../../approval/changed-fields.ts';
-import { missingApprovers } from '../../approval/missing-approvers.ts';
+import { changesOf } from '../../approval/texts/changed-fields.ts';
+import { missingApprovers } from '../../approval/texts/missing-approvers.ts';
 import { deciders } from '../../approval/votes.ts';
 import type { Person } from '../../people/people.ts';
 import type { Approval } from '../../run/approval.ts';

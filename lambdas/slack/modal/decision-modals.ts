@@ -1,5 +1,5 @@
-import { editableFields, referenceFields } from '../../approval/editable-fields.ts';
-import { nameAndValue, nameOf, namesOf } from '../../approval/known-names.ts';
+import { editableFields, referenceFields } from '../../approval/texts/editable-fields.ts';
+import { nameAndValue, nameOf, namesOf } from '../../approval/texts/known-names.ts';
 import { tryParseJson } from '../../entry/parse-json.ts';
 import type { Approval } from '../../run/approval.ts';
 import { type Block, type InputElement, type Modal, ownText, plainText, quoted, richText } from '../block-kit.ts';

@@ -1,6 +1,6 @@
-import { messageLabel, REASONS, unreadText } from '../../approval/approval-words.ts';
-import { type ChangedField, changesOf } from '../../approval/changed-fields.ts';
-import { makerText } from '../../approval/maker-names.ts';
+import { messageLabel, REASONS, unreadText } from '../../approval/texts/approval-words.ts';
+import { type ChangedField, changesOf } from '../../approval/texts/changed-fields.ts';
+import { makerText } from '../../approval/texts/maker-names.ts';
 import type { Approval } from '../../run/approval.ts';
 import type { ApprovalPhase } from '../../run/approval-phase.ts';
 import { type Block, bold, MODAL_BLOCKS_MAX, type Modal, ownText, plainText, quoted, richText } from '../block-kit.ts';

@@ -1,4 +1,4 @@
-import type { Names } from '../connectors/connector.ts';
+import type { Names } from '../../connectors/connector.ts';
 
 /** What the target calls a value of a field, if the approval or plan says so. */
 export const nameOf = (names: Names | undefined, field: string, value: unknown): string | undefined =>

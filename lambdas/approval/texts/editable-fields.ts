@@ -1,5 +1,5 @@
-import { findOperation } from '../connectors/registry.ts';
-import type { Approval } from '../run/approval.ts';
+import { findOperation } from '../../connectors/registry.ts';
+import type { Approval } from '../../run/approval.ts';
 
 /** The fields of a write that refer to records, so that people may give a name. */
 export const referenceFields = (action: Approval['action']): string[] =>

@@ -1,10 +1,10 @@
-import { findOperation } from '../connectors/registry.ts';
-import type { Person } from '../people/people.ts';
-import { higher, stricter } from '../policy/approval-requirement.ts';
-import { ALWAYS_TWO } from '../policy/gates.ts';
-import type { ApprovalRequirement } from '../policy/policy.ts';
-import { ApprovalInput, stepKindOf } from '../workflow/step-kinds.ts';
-import type { Workflow, WorkflowStep } from '../workflow/workflow.ts';
+import { findOperation } from '../../connectors/registry.ts';
+import type { Person } from '../../people/people.ts';
+import { higher, stricter } from '../../policy/approval-requirement.ts';
+import { ALWAYS_TWO } from '../../policy/gates.ts';
+import type { ApprovalRequirement } from '../../policy/policy.ts';
+import { ApprovalInput, stepKindOf } from '../../workflow/step-kinds.ts';
+import type { Workflow, WorkflowStep } from '../../workflow/workflow.ts';
 import { missingApprovers, sentenceText } from './missing-approvers.ts';
 
 /** The steps of a workflow whose required approval nobody could give now. Policy may require more, which a plan shows. */

@@ -1,4 +1,4 @@
-import { type Approval, type ApprovalStatus, type GateReason, isOpen } from '../run/approval.ts';
+import { type Approval, type ApprovalStatus, type GateReason, isOpen } from '../../run/approval.ts';
 import type { SentencePart } from './missing-approvers.ts';
 
 /** Texts about an approval that the card in Slack, the console and the command line share. */

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { approverWarnings } from '../../lambdas/approval/approver-warnings.ts';
-import { missingApprovers, sentenceText } from '../../lambdas/approval/missing-approvers.ts';
-import type { Person } from '../../lambdas/people/people.ts';
-import type { ApprovalRequirement } from '../../lambdas/policy/policy.ts';
-import { parseWorkflow } from '../../lambdas/workflow/parse-workflow.ts';
-import { ANA, BEN, CHLOE, GIVEN_BY_OLIVIA, OLIVIA, PEOPLE } from './people.ts';
+import { approverWarnings } from '../../../lambdas/approval/texts/approver-warnings.ts';
+import { missingApprovers, sentenceText } from '../../../lambdas/approval/texts/missing-approvers.ts';
+import type { Person } from '../../../lambdas/people/people.ts';
+import type { ApprovalRequirement } from '../../../lambdas/policy/policy.ts';
+import { parseWorkflow } from '../../../lambdas/workflow/parse-workflow.ts';
+import { ANA, BEN, CHLOE, GIVEN_BY_OLIVIA, OLIVIA, PEOPLE } from '../people.ts';
 
 const AT = '2026-01-02T12:00:00.000Z';
 const ONE: ApprovalRequirement = { tier: 'medium', quorum: 1, groups: [] };

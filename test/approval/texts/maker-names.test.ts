@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { makerNames } from '../../lambdas/approval/maker-names.ts';
+import { makerNames } from '../../../lambdas/approval/texts/maker-names.ts';
 
 const [OPENER, CALLER] = ['a'.repeat(32), 'c'.repeat(32)];
 const MAKERS = ['ana', 'servicenow:ana', `servicenow:${OPENER}`];

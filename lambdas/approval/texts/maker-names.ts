@@ -1,6 +1,6 @@
-import type { Names } from '../connectors/connector.ts';
-import type { Approval } from '../run/approval.ts';
-import type { Trigger } from '../run/run.ts';
+import type { Names } from '../../connectors/connector.ts';
+import type { Approval } from '../../run/approval.ts';
+import type { Trigger } from '../../run/run.ts';
 
 const SYS_ID = /^[0-9a-f]{32}$/;
 const NAME_MAX_CHARACTERS = 100;

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Names } from '../connectors/connector.ts';
-import { tryParseJson } from '../entry/parse-json.ts';
-import type { Approval } from '../run/approval.ts';
+import type { Names } from '../../connectors/connector.ts';
+import { tryParseJson } from '../../entry/parse-json.ts';
+import type { Approval } from '../../run/approval.ts';
 import { nameAndValue, nameOf } from './known-names.ts';
 
 /** JSON up to this length is on one line. */
