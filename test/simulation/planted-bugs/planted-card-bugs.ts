@@ -11,6 +11,13 @@ const ONE_CARD = 'an approval has one card';
 const SHOWS_DECISION = 'every card shows the decision';
 const NO_EXECUTION = 'an approval that is decided before its reminder needs no execution';
 
+/** The publication repairs late what others have missed, so that their bugs show only without its search. */
+const NO_SEARCH = {
+  file: 'lambdas/approval/publish-decision.ts',
+  find: 'if (card) await cards.update',
+  replace: 'if (card && !card) await cards.update',
+};
+
 /** Bugs in posting the cards of approvals, and in starting their executions. */
 export const PLANTED_CARD_BUGS: readonly PlantedBug[] = [
   {
@@ -47,15 +54,22 @@ export const PLANTED_CARD_BUGS: readonly PlantedBug[] = [
     faults: 'crash_after',
   },
   {
+    name: 'the publication of a decision searches for no card',
+    edits: [NO_SEARCH],
+    violates: [SHOWS_DECISION],
+    shapes: 'none',
+    seedShapes: 'overdue-together',
+  },
+  {
     name: 'an execution leaves the card of a closed approval as it is',
-    edits: [{ file: WAIT, find: 'if (closed && lost) await', replace: 'if (closed && lost && !lost) await' }],
+    edits: [{ file: WAIT, find: 'if (closed && lost) await', replace: 'if (closed && lost && !lost) await' }, NO_SEARCH],
     violates: [SHOWS_DECISION],
     shapes: 'none',
     seedShapes: SEED_SHAPES,
   },
   {
     name: 'a decision deletes the outbox entry of a card that is being posted',
-    edits: [{ file: STORE, find: ' || now.attempts === 0;', replace: ' || now.attempts >= 0;' }],
+    edits: [{ file: STORE, find: ' || now.attempts === 0;', replace: ' || now.attempts >= 0;' }, NO_SEARCH],
     violates: [SHOWS_DECISION],
     shapes: 'none',
     seedShapes: SEED_SHAPES,
@@ -64,6 +78,7 @@ export const PLANTED_CARD_BUGS: readonly PlantedBug[] = [
     name: 'an announcement that a decision overtakes leaves its card as it is',
     edits: [
       { file: ANNOUNCE, find: 'if (approval && card) await cards', replace: 'if (approval && !card) await cards' },
+      NO_SEARCH,
     ],
     violates: [SHOWS_DECISION],
     shapes: 'none',
