@@ -62,7 +62,10 @@ export const PLANTED_CARD_BUGS: readonly PlantedBug[] = [
   },
   {
     name: 'an execution leaves the card of a closed approval as it is',
-    edits: [{ file: WAIT, find: 'if (closed && lost) await', replace: 'if (closed && lost && !lost) await' }, NO_SEARCH],
+    edits: [
+      { file: WAIT, find: 'if (closed && lost) await', replace: 'if (closed && lost && !lost) await' },
+      NO_SEARCH,
+    ],
     violates: [SHOWS_DECISION],
     shapes: 'none',
     seedShapes: SEED_SHAPES,
