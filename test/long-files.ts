@@ -13,6 +13,8 @@ export const LONG_FILES = [
   'local/host-group-7',
   'local/approvals',
   'local/access/permissions',
+  'local/observability/telemetry',
+  'local/evidence-log',
   'cli/demo',
   'simulation/planted-bugs/planted-bugs',
   'simulation/chaos',
