@@ -136,7 +136,7 @@ async function resume(
   return undefined;
 }
 
-/** Also a write that has failed. If it is not claimed now, the receipt of a read whose worker was lost is settled: nobody reports its outcome. */
+/** Repeats a read, or a write that has failed. If the step cannot be claimed, nobody reports the outcome of a read whose worker was lost, so its receipt is settled here. */
 async function tryAgain(
   worker: Worker,
   state: RunState,
