@@ -4,15 +4,37 @@ import { COMMIT_PREFIX, type Key, PERSON_PREFIX } from '../run/dynamo/dynamo-key
 import { commitOf } from '../run/dynamo/dynamo-stored-run.ts';
 import type { NewRow, RemovedPerson } from './fan-out.ts';
 
-/** Reads a row as a stream has it: bytes are in base64. Undefined for other rows in the same partitions. */
+/**
+ * A row as a stream has it: bytes are in base64. Undefined for other rows in the same partitions. Its content is read when it is
+ * used, because most rows are of runs that nobody watches.
+ */
 export function newRowOf(image: Item, sequenceNumber: string): NewRow | undefined {
-  const bytes: unknown = image.doc?.B;
-  const item: Item = typeof bytes === 'string' ? { ...image, doc: { B: Buffer.from(bytes, 'base64') } } : image;
-  const key = keyOf(item);
+  const key = keyOf(image);
   const place = { ...tenantAndRunOf(key.pk), sequenceNumber };
-  if (key.sk.startsWith(COMMIT_PREFIX)) return { ...place, kind: 'commit', commit: commitOf(item) };
+  if (key.sk.startsWith(COMMIT_PREFIX)) {
+    return {
+      ...place,
+      kind: 'commit',
+      get commit() {
+        return commitOf(withBytes(image));
+      },
+    };
+  }
   const { isChunk, ...command } = commandOfOutput(key);
-  return isChunk ? { ...place, kind: 'output', ...command, chunk: docOf<StoredChunk>(item) } : undefined;
+  if (!isChunk) return undefined;
+  return {
+    ...place,
+    kind: 'output',
+    ...command,
+    get chunk() {
+      return docOf<StoredChunk>(withBytes(image));
+    },
+  };
+}
+
+function withBytes(image: Item): Item {
+  const bytes: unknown = image.doc?.B;
+  return typeof bytes === 'string' ? { ...image, doc: { B: Buffer.from(bytes, 'base64') } } : image;
 }
 
 /** The person whose row was deleted. Undefined for other rows. */

@@ -1,5 +1,5 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
-import type { DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from 'aws-lambda';
+import type { DynamoDBBatchResponse, DynamoDBStreamEvent } from 'aws-lambda';
 import { Cached } from '../entry/cached.ts';
 import { functionHandler } from '../entry/middy-handler.ts';
 import { systemClock, systemLog } from '../entry/system.ts';
@@ -30,19 +30,9 @@ export const handler = functionHandler<DynamoDBStreamEvent, DynamoDBBatchRespons
   );
   await fanOut(
     ports,
-    Records.flatMap((record) => rowOf(record) ?? []),
+    Records.flatMap(({ dynamodb }) =>
+      dynamodb?.NewImage ? (newRowOf(dynamodb.NewImage as Row, dynamodb.SequenceNumber ?? '') ?? []) : [],
+    ),
   );
   return { batchItemFailures: [] };
 });
-
-function rowOf({ dynamodb }: DynamoDBRecord) {
-  const image = dynamodb?.NewImage as Row | undefined;
-  if (!image) return undefined;
-  try {
-    return newRowOf(image, dynamodb?.SequenceNumber ?? '');
-  } catch (error) {
-    // One row that cannot be read must not hold up the others. Clients read it over the API.
-    systemLog.error('a row of the stream cannot be read', { sequenceNumber: dynamodb?.SequenceNumber, error });
-    return undefined;
-  }
-}

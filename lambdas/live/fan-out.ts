@@ -7,8 +7,8 @@ import { messagesOf } from './messages.ts';
 
 /** A new row of the table: a commit, or a chunk of output. */
 export type NewRow = { tenant: string; runId: string; sequenceNumber: string } & (
-  | { kind: 'commit'; commit: Commit }
-  | { kind: 'output'; stepIndex: number; leaseVersion: number; chunk: StoredChunk }
+  | { kind: 'commit'; readonly commit: Commit }
+  | { kind: 'output'; stepIndex: number; leaseVersion: number; readonly chunk: StoredChunk }
 );
 
 export interface FanOutPorts {
@@ -30,7 +30,7 @@ export async function fanOut(ports: FanOutPorts, rows: readonly NewRow[]): Promi
   for (const [tenant, ofTenant] of Map.groupBy(rows, ({ tenant }) => tenant)) {
     // Once for all rows of the tenant. They were written before this read, so who subscribes after it gets them by replay.
     const watchers = await allowedWatchers(ports, tenant, await ports.live.watchers(tenant));
-    if (watchers.length > 0) assign(byConnection, watchers, ofTenant);
+    if (watchers.length > 0) assign(ports, byConnection, watchers, ofTenant);
   }
   const waiting = [...byConnection];
   const post = async () => {
@@ -40,10 +40,15 @@ export async function fanOut(ports: FanOutPorts, rows: readonly NewRow[]): Promi
 }
 
 /** Adds to each connection the events of the runs that it watches. */
-function assign(byConnection: Map<string, LiveEvent[]>, watchers: readonly Watcher[], rows: readonly NewRow[]): void {
+function assign(
+  { log }: FanOutPorts,
+  byConnection: Map<string, LiveEvent[]>,
+  watchers: readonly Watcher[],
+  rows: readonly NewRow[],
+): void {
   for (const [runId, rowsOfRun] of Map.groupBy(rows, (row) => row.runId)) {
     const ofRun = watchers.filter(({ subscription }) => subscription === EVERYTHING || subscription.runId === runId);
-    const events = ofRun.length === 0 ? [] : rowsOfRun.flatMap(eventsOfRow);
+    const events = ofRun.length === 0 ? [] : rowsOfRun.flatMap((row) => eventsOfRow(row, log));
     for (const [connectionId, wantsOutput] of wantedBy(ofRun)) {
       const wanted = wantsOutput ? events : events.filter((event) => !isOutput(event));
       byConnection.set(connectionId, [...(byConnection.get(connectionId) ?? []), ...wanted]);
@@ -61,8 +66,14 @@ async function send({ live, sockets, log }: FanOutPorts, connectionId: string, e
   }
 }
 
-function eventsOfRow(row: NewRow): LiveEvent[] {
-  return row.kind === 'commit' ? eventsOf(row.runId, row.commit) : [outputEventOf(row, row.chunk)];
+function eventsOfRow(row: NewRow, log: Log): LiveEvent[] {
+  try {
+    return row.kind === 'commit' ? eventsOf(row.runId, row.commit) : [outputEventOf(row, row.chunk)];
+  } catch (error) {
+    // One row that cannot be read must not hold up the others. Clients read it over the API.
+    log.error('a row of the stream cannot be read', { sequenceNumber: row.sequenceNumber, error });
+    return [];
+  }
 }
 
 /** The feed of the tenant has no output: a command prints more than all events of a tenant. */

@@ -61,6 +61,20 @@ it('reads the watchers of a tenant once for a batch of many runs, and gives each
   expect(idsOf(sockets, 'of-all')).toHaveLength(100);
 });
 
+it('sends the other rows if one cannot be read', async () => {
+  const live = new MemoryLive(clock);
+  const sockets = new MemorySockets();
+  await watching(live, 'of-all', EVERYTHING);
+  const unreadable: NewRow = {
+    ...{ tenant: TENANT, runId: 'run_1', sequenceNumber: '1', kind: 'commit' },
+    get commit(): Commit {
+      throw new Error('a later version stored this row');
+    },
+  };
+  await fanOut({ live, sockets, log, isPerson: async () => true }, [unreadable, rowOf('run_2', 1)]);
+  expect(idsOf(sockets, 'of-all')).toEqual([eventId('run_2', 1, 0)]);
+});
+
 it('ends the connections of a person who was removed, also if closing them fails', async () => {
   const live = new MemoryLive(clock);
   const sockets = new MemorySockets();
