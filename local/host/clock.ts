@@ -1,9 +1,12 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { writePrivateFile } from './private-files.ts';
+import { privateFile } from './private-files.ts';
 
 /** setTimeout fires immediately for a longer delay, so a longer wait is divided. */
 const LONGEST_TIMEOUT_MS = 2_147_483_647;
+
+/** Characters of the stored text, so that a shorter number replaces a longer one. */
+const LONGEST_TEXT = 64;
 
 export interface Timer {
   cancel(): void;
@@ -40,12 +43,18 @@ export class HostClock {
   advance(byMs: number): void {
     if (!(byMs >= 0)) throw new RangeError(`the clock moves only forward, not by ${byMs} ms`);
     this.sharedOffset[0] = (this.sharedOffset[0] ?? 0) + byMs;
-    writePrivateFile(this.#file, JSON.stringify({ offsetMs: this.sharedOffset[0] }));
+    this.#store(this.sharedOffset[0]);
     for (const timer of [...this.#timers].sort((a, b) => a.atMs - b.atMs)) this.#arm(timer);
   }
 
   stop(): void {
     for (const timer of this.#timers) this.#drop(timer);
+  }
+
+  /** Writes over the file: emptying it first, as `writeFileSync` does by default, may wait for the disk, and the host waits with it. */
+  #store(offsetMs: number): void {
+    privateFile(this.#file);
+    writeFileSync(this.#file, JSON.stringify({ offsetMs }).padEnd(LONGEST_TEXT), { flag: 'r+' });
   }
 
   #arm(timer: { atMs: number; run: () => void; handle?: NodeJS.Timeout }): void {
