@@ -156,15 +156,15 @@ type Evaluation = { allowed: true; by: Statement } | { allowed: false; reason: s
 
 const EVERYTHING: Statement = { effect: 'Allow', actions: ['*'], resources: ['*'], conditions: [] };
 
-/** Of each role. Objects of buckets have different names, so what was found is forgotten at some point. */
+/** Resources of each role. Objects of buckets have different names, so what was found is forgotten at some point. */
 const FOUND_MAX = 1_000;
 
 /** Finds the statements once: a function makes the same few calls again and again, mostly on the same resources. */
 function matchingOf(statements: Statement[]): Matching {
-  const found = new Map<string, Statement[]>();
+  const found = new Map<string, Map<string, Statement[]>>();
   return (action, resource) => {
-    const call = `${action} ${resource}`;
-    const known = found.get(call);
+    const byAction = found.get(resource);
+    const known = byAction?.get(action);
     if (known) return known;
     const matching = statements.filter(
       ({ actions, resources }) =>
@@ -172,7 +172,7 @@ function matchingOf(statements: Statement[]): Matching {
         resources.some((pattern) => wildcardMatches(pattern, resource)),
     );
     if (found.size >= FOUND_MAX) found.clear();
-    found.set(call, matching);
+    found.set(resource, (byAction ?? new Map<string, Statement[]>()).set(action, matching));
     return matching;
   };
 }
