@@ -45,8 +45,8 @@ export class SimulatorStore {
   readonly database: DatabaseSync;
   readonly #statements: ReturnType<typeof prepare>;
   #depth = 0;
-  /** Begins with the time of the start, because a reader may have a number of an earlier start. */
-  #changes = Date.now();
+  /** Begins with the time of the start in microseconds, because a reader may have a number of an earlier start. */
+  #changes = Date.now() * 1000;
 
   constructor(dataFolder: string) {
     this.database = openDatabase(dataFolder, 'simulators', SCHEMA);
