@@ -105,10 +105,11 @@ export function functionArnOf(uri: string): string {
 
 /** The route that API Gateway chooses: of those with this method, the one with the most specific path. */
 export function matchRoute(routes: HttpRoute[], method: string, path: string): RouteMatch | undefined {
+  const actual = path.split('/').slice(1).map(decodeSegment);
   let best: (RouteMatch & { rank: string }) | undefined;
   for (const route of routes) {
-    if (route.method !== method) continue;
-    const matched = matchPath(route.segments, path);
+    if (route.method !== method || route.segments.length !== actual.length) continue;
+    const matched = matchPath(route.segments, actual);
     if (matched && (best === undefined || matched.rank > best.rank)) best = { route, ...matched };
   }
   return best;
@@ -117,14 +118,12 @@ export function matchRoute(routes: HttpRoute[], method: string, path: string): R
 /** The rank has one digit per segment: 1 for a literal, 0 for a parameter. The higher rank is more specific, from left to right. */
 function matchPath(
   segments: string[],
-  path: string,
+  actual: string[],
 ): { rank: string; pathParameters: Record<string, string> } | undefined {
-  const actual = path.split('/').slice(1);
-  if (actual.length !== segments.length) return undefined;
   const pathParameters: Record<string, string> = {};
   let rank = '';
   for (const [index, segment] of segments.entries()) {
-    const value = decodeSegment(actual[index] ?? '');
+    const value = actual[index] ?? '';
     const [, parameter] = /^\{(.+)\}$/.exec(segment) ?? [];
     if (parameter === undefined ? value !== segment : value === '') return undefined;
     if (parameter !== undefined) pathParameters[parameter] = value;

@@ -41,12 +41,13 @@ interface Served {
 
 export function passedRequests({ awsEndpointUrl, serveAws, simulators }: Served): PassedRequests {
   const aws = { url: awsEndpointUrl, under: '/', kind: 'aws' as const };
-  if (!simulators) return { addresses: [aws], serve: (request, answer) => serveAws(wireRequest(request), answer) };
+  if (!simulators)
+    return { addresses: [aws], serve: (request, answer) => serveAws(new PassedWireRequest(request), answer) };
   const { pathname } = new URL(simulators.url);
   return {
     addresses: [aws, { url: simulators.url, under: `${pathname}/`, kind: 'simulator' as const }],
     serve(request, answer) {
-      if (request.kind === 'aws') serveAws(wireRequest(request), answer);
+      if (request.kind === 'aws') serveAws(new PassedWireRequest(request), answer);
       else void serveSimulator(simulators, request, answer);
     },
   };
@@ -63,18 +64,33 @@ async function serveSimulator(simulators: SimulatorsAt, passed: PassedRequest, a
   else answer.send({ ...reply, body: firstHalf(reply.body), cut: true });
 }
 
-function wireRequest({ method, path: target, headers, body }: PassedRequest): WireRequest {
-  const at = target.indexOf('?');
-  return {
-    method,
-    path: at < 0 ? target : target.slice(0, at),
-    query: new URLSearchParams(at < 0 ? '' : target.slice(at + 1)),
-    headers: passedHeaders(headers),
-    ...(typeof body === 'string' && { text: body }),
-    get body() {
-      return typeof body === 'string' ? Buffer.from(body) : Buffer.from(body.buffer, body.byteOffset, body.byteLength);
-    },
-  };
+/** Most services read neither the query nor the bytes of the body. */
+class PassedWireRequest implements WireRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: Record<string, string>;
+  readonly text: string | undefined;
+  readonly #query: string;
+  readonly #body: string | Uint8Array;
+
+  constructor({ method, path: target, headers, body }: PassedRequest) {
+    const at = target.indexOf('?');
+    this.method = method;
+    this.path = at < 0 ? target : target.slice(0, at);
+    this.headers = passedHeaders(headers);
+    this.text = typeof body === 'string' ? body : undefined;
+    this.#query = at < 0 ? '' : target.slice(at + 1);
+    this.#body = body;
+  }
+
+  get query(): URLSearchParams {
+    return new URLSearchParams(this.#query);
+  }
+
+  get body(): Buffer {
+    const body = this.#body;
+    return typeof body === 'string' ? Buffer.from(body) : Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+  }
 }
 
 function passedHeaders(lines: string): Record<string, string> {

@@ -17,7 +17,7 @@ export interface WireRequest {
   headers: Record<string, string>;
   body: Buffer;
   /** The body, if it arrived as a text. */
-  text?: string;
+  text?: string | undefined;
 }
 
 /** Protects the memory of the host. S3 itself accepts 5 GB in one put. */

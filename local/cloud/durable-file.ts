@@ -6,8 +6,10 @@ import { privateFile, privateFolder, writePrivateFile } from '../host/private-fi
 
 /** Another process may still use the file while it stops. */
 const BUSY_TIMEOUT_MS = 5_000;
+/** Of new files. A commit writes each changed page, and most transactions change a few hundred bytes in each. */
+const PAGE_BYTES = 2_048;
 /** 64 MB. A checkpoint writes each changed page once and waits for the disk, so fewer of them cost less. */
-const PAGES_BETWEEN_CHECKPOINTS = 16_000;
+const PAGES_BETWEEN_CHECKPOINTS = 32_000;
 
 /**
  * WAL with synchronous=NORMAL: a commit is a write without an fsync. It survives the end of the process, because the page cache
@@ -18,6 +20,7 @@ export function openDatabase(dataFolder: string, name: string, schema: string): 
   const path = join(dataFolder, `${name}.sqlite`);
   privateFile(path);
   const database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
+  database.exec(`PRAGMA page_size = ${PAGE_BYTES}`);
   database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON;');
   database.exec(`PRAGMA wal_autocheckpoint = ${PAGES_BETWEEN_CHECKPOINTS}`);
   database.exec(schema);

@@ -2,7 +2,7 @@
  * S3 as a write-once store in one SQLite file, with Object Lock. Everything is synchronous, so that no other request can come
  * between a condition and its write. Everything that the product does not use is refused by name.
  */
-import { createHash, randomUUID } from 'node:crypto';
+import { hash, randomUUID } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
 import { AwsError } from '../aws/aws.ts';
@@ -167,7 +167,7 @@ export class LocalS3 implements RestService {
       key,
       versionId: bucket.versioned ? randomUUID().replaceAll('-', '') : UNVERSIONED,
       content: encryption.key === undefined ? body : this.#cipher().encrypt(encryption.key, body),
-      etag: `"${createHash('md5').update(body).digest('hex')}"`,
+      etag: `"${etagOf(body, encryption.key)}"`,
       headers: JSON.stringify({
         'content-type': headers['content-type'] ?? 'binary/octet-stream',
         ...checksums,
@@ -303,9 +303,14 @@ function decodeKey(encoded: string): string {
 }
 
 /** Refuses a body that does not match its checksums. Returns the checksums, which are stored with the object. */
+/** As in S3, an object that is encrypted with a KMS key has an ETag that is no digest. */
+function etagOf(body: Buffer, encryptionKey: string | undefined): string {
+  return encryptionKey === undefined ? hash('md5', body, 'hex') : randomUUID().replaceAll('-', '');
+}
+
 function verifyChecksums(body: Buffer, headers: Record<string, string>): Record<string, string> {
   const digests = {
-    'x-amz-checksum-sha256': () => createHash('sha256').update(body).digest('base64'),
+    'x-amz-checksum-sha256': () => hash('sha256', body, 'base64'),
     'x-amz-checksum-crc32': () => {
       const bytes = Buffer.alloc(4);
       bytes.writeUInt32BE(crc32(body));

@@ -33,7 +33,7 @@ export function assertKeySizes(stack: ResolvedStack, input: object): void {
   for (const compared of conditionsOn(request)) assertRow(types, compared);
 }
 
-function assertRow(types: Map<string, KeyType>, row: Attributes | undefined): void {
+function assertRow(types: KeyTypes, row: Attributes | undefined): void {
   if (!row) return;
   for (const [name, type] of types) {
     const text = row[name]?.S;
@@ -46,16 +46,19 @@ function assertRow(types: Map<string, KeyType>, row: Attributes | undefined): vo
   }
 }
 
-const typesOfStack = new WeakMap<ResolvedStack, Map<string, KeyType>>();
+/** Of each attribute that is a key. */
+type KeyTypes = readonly (readonly [name: string, type: KeyType])[];
 
-function keyTypes(stack: ResolvedStack): Map<string, KeyType> {
+const typesOfStack = new WeakMap<ResolvedStack, KeyTypes>();
+
+function keyTypes(stack: ResolvedStack): KeyTypes {
   const known = typesOfStack.get(stack) ?? readKeyTypes(stack);
   typesOfStack.set(stack, known);
   return known;
 }
 
-function readKeyTypes(stack: ResolvedStack): Map<string, KeyType> {
-  return new Map(
+function readKeyTypes(stack: ResolvedStack): KeyTypes {
+  const types = new Map(
     tablesOf(stack)
       .flatMap(({ properties }) => {
         const table = properties as unknown as Schema & { GlobalSecondaryIndexes?: Schema[] };
@@ -63,6 +66,7 @@ function readKeyTypes(stack: ResolvedStack): Map<string, KeyType> {
       })
       .map(({ AttributeName, KeyType }) => [AttributeName, KeyType] as const),
   );
+  return [...types];
 }
 
 /** The attributes and the values that a key condition compares: `pk = :pk AND sk BETWEEN :from AND :to`. */

@@ -194,7 +194,7 @@ export class LocalDynamoDb implements JsonService {
       const supported = WRITTEN[kind as Kind];
       const other = Object.keys(write).find((name) => !supported?.includes(name));
       if (!supported || other) throw invalid(`The local DynamoDB does not support ${other ?? kind} in a transaction`);
-      return { ...this.#prepare(kind as Kind, write), asked: write };
+      return this.#prepare(kind as Kind, write);
     });
     if (new Set(writes.map(({ id }) => id)).size < writes.length) {
       throw invalid('Transaction request cannot include multiple operations on one item');
@@ -203,10 +203,10 @@ export class LocalDynamoDb implements JsonService {
       throw invalid('Collection size exceeded: a transaction has at most 4 MB');
     }
     this.#store.transaction(() => {
-      const rows = writes.map((write) => ({ ...write, before: write.read() }));
-      const met = rows.map(({ holds, before }) => holds(before));
-      if (met.includes(false)) throw cancelled(rows, met);
-      for (const { write, before } of rows) write(before);
+      const befores = writes.map(({ read }) => read());
+      const met = writes.map(({ holds }, index) => holds(befores[index]));
+      if (met.includes(false)) throw cancelled(items, befores, met);
+      for (const [index, { write }] of writes.entries()) write(befores[index]);
     });
     if (token !== undefined) this.#tokens.set(token, { digest, atMs: Date.now() });
     return {};
@@ -266,10 +266,11 @@ function returned(ReturnValues: string | undefined, before: Item | undefined, af
   throw invalid(`The local DynamoDB does not support ReturnValues ${ReturnValues}`);
 }
 
-function cancelled(rows: { asked: Write; before: Item | undefined }[], met: boolean[]): AwsError {
-  const CancellationReasons = rows.map(({ asked, before }, index) => {
+function cancelled(items: Partial<Record<Kind, Write>>[], befores: (Item | undefined)[], met: boolean[]): AwsError {
+  const CancellationReasons = items.map((each, index) => {
     if (met[index]) return { Code: 'None' };
-    const Item = asked.ReturnValuesOnConditionCheckFailure === 'ALL_OLD' ? before : undefined;
+    const [asked] = Object.values(each);
+    const Item = asked?.ReturnValuesOnConditionCheckFailure === 'ALL_OLD' ? befores[index] : undefined;
     return { Code: 'ConditionalCheckFailed', Message: 'The conditional request failed', ...(Item && { Item }) };
   });
   const codes = CancellationReasons.map(({ Code }) => Code).join(', ');

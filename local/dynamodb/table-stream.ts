@@ -18,7 +18,6 @@ export interface StreamRecord {
     Keys: Attributes;
     NewImage?: Attributes;
     SequenceNumber: string;
-    SizeBytes: number;
     StreamViewType: string;
   };
 }
@@ -40,7 +39,7 @@ export class TableStreams {
   readonly #tables: ResolvedResource[];
   readonly #clock: HostClock;
   readonly #readers = new Map<string, ((record: StreamRecord) => void)[]>();
-  #sequence = 0n;
+  #sequence = 0;
 
   constructor(stack: ResolvedStack, clock: HostClock) {
     this.#clock = clock;
@@ -80,7 +79,7 @@ export class TableStreams {
     const eventSourceARN = table?.attributes.StreamArn;
     const readers = eventSourceARN === undefined ? [] : (this.#readers.get(eventSourceARN) ?? []);
     if (!table || eventSourceARN === undefined || readers.length === 0) return;
-    this.#sequence += 1n;
+    this.#sequence += 1;
     const SequenceNumber = String(this.#sequence).padStart(21, '0');
     const record: StreamRecord = {
       eventID: SequenceNumber,
@@ -94,10 +93,6 @@ export class TableStreams {
         Keys: keysOf(table, row),
         ...(NewImage && { NewImage }),
         SequenceNumber,
-        // Computed when it is read: filters exclude most records.
-        get SizeBytes() {
-          return Buffer.byteLength(JSON.stringify(NewImage ?? row));
-        },
         StreamViewType: 'NEW_IMAGE',
       },
     };

@@ -1,9 +1,16 @@
 /** The conditions of policy statements that the template uses. An unknown operator or key never allows a call. */
 
 export type ConditionContext = Record<string, string | string[]>;
-export type ConditionBlock = Record<string, Record<string, unknown>>;
+export interface Condition {
+  operator: string;
+  key: string;
+  wanted: string[];
+}
 
 type ConditionResult = { matches: true } | { matches: false; reason: string; unknown: boolean };
+
+/** In AWS every call uses TLS. Here the loopback interface replaces it. */
+const EVERY_REQUEST: ConditionContext = { 'aws:SecureTransport': 'true' };
 
 /** Keys that a request can have. */
 const KNOWN_KEYS = ['aws:SecureTransport', 'dynamodb:LeadingKeys', 's3:if-none-match'];
@@ -17,24 +24,25 @@ const OPERATORS: Record<string, (actual: string[] | undefined, wanted: string[])
     actual.every((value) => wanted.some((pattern) => wildcardMatches(pattern, value))),
 };
 
-export function evaluateConditions(block: ConditionBlock, context: ConditionContext): ConditionResult {
-  for (const operator in block) {
-    for (const key in block[operator]) {
-      const wanted = block[operator][key];
-      const texts = Array.isArray(wanted) ? wanted.map(String) : [String(wanted)];
-      const result = evaluateOne(operator, key, texts, context[key]);
-      if (!result.matches) return result;
-    }
-  }
-  return { matches: true };
+/** The `Condition` of a statement: operator → key → one or more values. */
+export function parseConditions(block: unknown): Condition[] {
+  const operators = Object.entries((block ?? {}) as Record<string, Record<string, unknown>>);
+  return operators.flatMap(([operator, keys]) =>
+    Object.entries(keys).map(([key, wanted]) => ({ operator, key, wanted: [wanted].flat().map(String) })),
+  );
 }
 
-function evaluateOne(
-  operator: string,
-  key: string,
-  wanted: string[],
-  value: string | string[] | undefined,
-): ConditionResult {
+const MATCHES: ConditionResult = { matches: true };
+
+export function evaluateConditions(conditions: Condition[], context: ConditionContext): ConditionResult {
+  for (const each of conditions) {
+    const result = evaluateOne(each, context[each.key] ?? EVERY_REQUEST[each.key]);
+    if (!result.matches) return result;
+  }
+  return MATCHES;
+}
+
+function evaluateOne({ operator, key, wanted }: Condition, value: string | string[] | undefined): ConditionResult {
   const unknown = (what: string): ConditionResult => ({
     matches: false,
     reason: `the local host does not support the condition ${what}`,
@@ -44,7 +52,7 @@ function evaluateOne(
   const matches = OPERATORS[operator];
   if (!matches) return unknown(`operator ${operator}`);
   const actual = typeof value === 'string' ? [value] : value;
-  if (matches(actual, wanted)) return { matches: true };
+  if (matches(actual, wanted)) return MATCHES;
   const had = actual === undefined ? 'the request does not have it' : `the request has ${actual.join(', ')}`;
   return { matches: false, reason: `${operator} ${key} requires ${wanted.join(', ')}; ${had}`, unknown: false };
 }

@@ -1,9 +1,10 @@
 import type { ResolvedResource, ResolvedStack } from '../template/template.ts';
 import {
   arnLike,
-  type ConditionBlock,
+  type Condition,
   type ConditionContext,
   evaluateConditions,
+  parseConditions,
   wildcardMatches,
 } from './conditions.ts';
 
@@ -35,7 +36,7 @@ interface Statement {
   effect: 'Allow' | 'Deny';
   actions: string[];
   resources: string[];
-  conditions: ConditionBlock;
+  conditions: Condition[];
 }
 
 /** The statements that are for this action on this resource. */
@@ -49,9 +50,6 @@ interface RoleGrants {
 
 /** The services whose calls are checked here. The use of a grant for another service (logs, X-Ray) cannot be seen. */
 const OBSERVED_SERVICES = ['dynamodb', 'sqs', 's3', 'states', 'secretsmanager', 'kms', 'execute-api'];
-
-/** In AWS every call uses TLS. Here the loopback interface replaces it. */
-const EVERY_REQUEST: ConditionContext = { 'aws:SecureTransport': 'true' };
 
 /** Enforces the roles of the template, so that a missing grant fails here and not in production. */
 export class Iam {
@@ -71,32 +69,27 @@ export class Iam {
   }
 
   /** A denial names the missing grant. */
-  authorize({ roleLogicalId, caller, action, resource, context = {} }: AccessRequest): Decision {
+  authorize(request: AccessRequest): Decision {
+    const { roleLogicalId, action, resource, context = {} } = request;
     const grants = this.#roles.get(roleLogicalId);
-    const deny = (reason: string): Decision => ({
-      allowed: false,
-      message: `${caller} is not authorized to perform ${action} on ${[resource].flat().join(' or ')}: ${reason}`,
-    });
-    if (!grants) return deny(`the template has no role ${roleLogicalId}`);
-    const fullContext = { ...EVERY_REQUEST, ...context };
-    const reasons: string[] = [];
+    if (!grants) return denied(request, `the template has no role ${roleLogicalId}`);
+    let reason: string | undefined;
     for (const each of typeof resource === 'string' ? [resource] : resource) {
-      const evaluation = evaluateStatements(grants.matching(action, each), fullContext);
+      const evaluation = evaluateStatements(grants.matching(action, each), context);
       if (evaluation.allowed) {
         recordUse(grants, evaluation.by, action);
         return { allowed: true };
       }
-      reasons.push(evaluation.reason);
+      reason ??= evaluation.reason;
     }
-    return deny(reasons[0] ?? 'the call names no resource');
+    return denied(request, reason ?? 'the call names no resource');
   }
 
   /** Why a bucket policy denies a call, for every caller. Its Allow statements are for other AWS services and are ignored. */
   deniedByBucket({ action, resource, context = {} }: Pick<AccessRequest, 'action' | 'resource' | 'context'>) {
-    const fullContext = { ...EVERY_REQUEST, ...context };
     const isDenied = (typeof resource === 'string' ? [resource] : resource).some((each) => {
       const denials = this.#bucketDenials(action, each);
-      return denials.length > 0 && !evaluateStatements([...denials, EVERYTHING], fullContext).allowed;
+      return denials.length > 0 && !evaluateStatements([...denials, EVERYTHING], context).allowed;
     });
     return isDenied ? `the bucket policy denies ${action} on ${[resource].flat().join(' and ')}` : undefined;
   }
@@ -144,6 +137,11 @@ export class Iam {
   }
 }
 
+function denied({ caller, action, resource }: AccessRequest, reason: string): Decision {
+  const message = `${caller} is not authorized to perform ${action} on ${[resource].flat().join(' or ')}: ${reason}`;
+  return { allowed: false, message };
+}
+
 function mayAssume({ properties }: ResolvedResource, principal: string): boolean {
   const { Statement: list = [] } = (properties.AssumeRolePolicyDocument ?? {}) as {
     Statement?: { Effect: string; Action: string; Principal?: { Service?: string } }[];
@@ -156,17 +154,17 @@ function mayAssume({ properties }: ResolvedResource, principal: string): boolean
 
 type Evaluation = { allowed: true; by: Statement } | { allowed: false; reason: string };
 
-const EVERYTHING: Statement = { effect: 'Allow', actions: ['*'], resources: ['*'], conditions: {} };
+const EVERYTHING: Statement = { effect: 'Allow', actions: ['*'], resources: ['*'], conditions: [] };
 
-/** Of each role. Objects of buckets have different names, so what was found is forgotten at some point. */
+/** Resources of each role. Objects of buckets have different names, so what was found is forgotten at some point. */
 const FOUND_MAX = 1_000;
 
 /** Finds the statements once: a function makes the same few calls again and again, mostly on the same resources. */
 function matchingOf(statements: Statement[]): Matching {
-  const found = new Map<string, Statement[]>();
+  const found = new Map<string, Map<string, Statement[]>>();
   return (action, resource) => {
-    const call = `${action} ${resource}`;
-    const known = found.get(call);
+    const byAction = found.get(resource);
+    const known = byAction?.get(action);
     if (known) return known;
     const matching = statements.filter(
       ({ actions, resources }) =>
@@ -174,7 +172,7 @@ function matchingOf(statements: Statement[]): Matching {
         resources.some((pattern) => wildcardMatches(pattern, resource)),
     );
     if (found.size >= FOUND_MAX) found.clear();
-    found.set(call, matching);
+    found.set(resource, (byAction ?? new Map<string, Statement[]>()).set(action, matching));
     return matching;
   };
 }
@@ -207,7 +205,7 @@ function parseStatements(document: unknown, where: string): Statement[] {
       effect: statement.Effect === 'Allow' ? 'Allow' : 'Deny',
       actions: [statement.Action ?? []].flat().map(String),
       resources: [statement.Resource ?? []].flat().map(String),
-      conditions: (statement.Condition ?? {}) as ConditionBlock,
+      conditions: parseConditions(statement.Condition),
     };
   });
 }

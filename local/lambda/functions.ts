@@ -6,6 +6,7 @@ import type { FaultRule } from '../aws/faults.ts';
 import { type Answer, passedRequests, type SimulatorsAt } from '../aws/passed-requests.ts';
 import type { WireRequest } from '../aws/wire.ts';
 import type { LocalCloudWatch } from '../cloud/cloudwatch/cloudwatch.ts';
+import { parseLogLine } from '../cloud/cloudwatch/log-line.ts';
 import type { HostClock } from '../host/clock.ts';
 import type { ResolvedStack } from '../template/template.ts';
 import { environmentOf, type FunctionDefinition, functionDefinitions } from './function-definition.ts';
@@ -176,6 +177,14 @@ class FunctionPool {
     }
   }
 
+  /** The metrics in a log line. */
+  #read(text: string): void {
+    const line = parseLogLine(text);
+    if (!line) return;
+    this.#metrics.collect(this.definition.logicalId, line);
+    this.#options.cloudWatch?.collect(this.definition.logicalId, line);
+  }
+
   #measure(values: Record<string, number>): void {
     this.#options.cloudWatch?.put('AWS/Lambda', { FunctionName: this.definition.name }, values);
   }
@@ -254,8 +263,7 @@ class FunctionPool {
       onLine: (line) => {
         this.#logLines += 1;
         this.#logBytes += Buffer.byteLength(line);
-        this.#metrics.collect(logicalId, line);
-        this.#options.cloudWatch?.collect(logicalId, line);
+        this.#read(line);
         this.#options.log(logicalId, line);
       },
       onExit: () => this.#instances.delete(instance),

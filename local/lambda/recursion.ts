@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 
 /**
  * Lambda's recursive loop detection. Every invocation has a trace header. The SDK sends it with every request of the function,
@@ -13,7 +13,7 @@ export const INVOCATIONS_IN_A_CHAIN_MAX = 16;
 const names = new Map<string, string>();
 
 function nameInLineage(functionArn: string): string {
-  const name = names.get(functionArn) ?? createHash('sha256').update(functionArn).digest('hex').slice(0, 8);
+  const name = names.get(functionArn) ?? hash('sha256', functionArn, 'hex').slice(0, 8);
   names.set(functionArn, name);
   return name;
 }

@@ -60,7 +60,10 @@ export async function readRequest(request: IncomingMessage): Promise<SimRequest>
 export function callOf({ method, url, headers, text }: SimRequest, mount: string): SimCall {
   const path = url.slice(mount.length) || '/';
   const [pathname = '/', ...query] = path.split('?');
-  const header = (name: string) => [headers[name.toLowerCase()]].flat()[0];
+  const header = (name: string) => {
+    const value = headers[name.toLowerCase()];
+    return Array.isArray(value) ? value[0] : value;
+  };
   return {
     method,
     path,

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
 import { openDatabase } from '../cloud/durable-file.ts';
 
@@ -25,7 +25,7 @@ const SCHEMA = `
   );
   CREATE INDEX IF NOT EXISTS things_by_parent ON things (collection, parent, position);
   CREATE INDEX IF NOT EXISTS things_by_collection ON things (collection, position);
-  CREATE TABLE IF NOT EXISTS counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL);
+  CREATE TABLE IF NOT EXISTS counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS calls (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     at TEXT NOT NULL,
@@ -38,8 +38,6 @@ const SCHEMA = `
   );
 `;
 
-const CHANGES = 'changes';
-
 /**
  * All data of the simulators in one SQLite file. It survives `kill -9` (see `openDatabase`).
  */
@@ -47,6 +45,8 @@ export class SimulatorStore {
   readonly database: DatabaseSync;
   readonly #statements: ReturnType<typeof prepare>;
   #depth = 0;
+  /** Begins with the time of the start in microseconds, because a reader may have a number of an earlier start. */
+  #changes = Date.now() * 1000;
 
   constructor(dataFolder: string) {
     this.database = openDatabase(dataFolder, 'simulators', SCHEMA);
@@ -64,8 +64,8 @@ export class SimulatorStore {
     this.#statements.begin.run();
     try {
       const result = work();
-      this.next(CHANGES);
       this.#statements.commit.run();
+      this.#changes++;
       return result;
     } catch (error) {
       this.database.exec('ROLLBACK');
@@ -77,14 +77,12 @@ export class SimulatorStore {
 
   /** Grows with every transaction, so that a reader can detect that nothing has changed. */
   changes(): number {
-    return this.#read(CHANGES);
+    return this.#changes;
   }
 
   /** The next number of a named sequence. Numbers do not repeat, also after a restart. `atLeast` follows the clock. */
   next(name: string, atLeast = 1): number {
-    const value = Math.max(this.#read(name) + 1, atLeast);
-    this.#statements.setCounter.run(name, value);
-    return value;
+    return Number(this.#statements.next.get(name, atLeast)?.value);
   }
 
   /** A unique identifier, derived from the next number of a sequence. */
@@ -120,21 +118,19 @@ export class SimulatorStore {
         (parent === undefined ? newest.all(name, limit) : newestOfParent.all(name, parent, limit)).map(parse),
     };
   }
-
-  #read(counter: string): number {
-    return Number(this.#statements.counter.get(counter)?.value ?? 0);
-  }
 }
 
 /** Statements of every call. SQLite takes longer to parse them than to run them. */
 const prepare = (database: DatabaseSync) => ({
   begin: database.prepare('BEGIN IMMEDIATE'),
   commit: database.prepare('COMMIT'),
-  counter: database.prepare('SELECT value FROM counters WHERE name = ?'),
-  setCounter: database.prepare('INSERT OR REPLACE INTO counters (name, value) VALUES (?, ?)'),
+  next: database.prepare(
+    `INSERT INTO counters (name, value) VALUES (?, ?)
+     ON CONFLICT (name) DO UPDATE SET value = max(value + 1, excluded.value) RETURNING value`,
+  ),
 });
 
 /** Hex digits that are the same on every machine, so that examples and tests can name seeded records. */
 export function stableId(name: string, length: number): string {
-  return createHash('sha256').update(name).digest('hex').slice(0, length);
+  return hash('sha256', name, 'hex').slice(0, length);
 }

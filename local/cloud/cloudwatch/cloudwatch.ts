@@ -9,6 +9,7 @@ import {
   metricAlarm,
 } from './alarm-state.ts';
 import { dashboardSvg } from './dashboard-svg.ts';
+import { embeddedMetrics, type LogLine } from './log-line.ts';
 import { MetricFilters } from './metric-filters.ts';
 import { MetricStore } from './metric-store.ts';
 
@@ -34,12 +35,6 @@ export interface AlarmNotification {
   state: AlarmState;
   description: string;
   at: string;
-}
-
-interface EmbeddedMetrics {
-  Namespace: string;
-  Dimensions?: string[][];
-  Metrics?: { Name: string }[];
 }
 
 /** After a longer jump of the clock, only this part of it is evaluated. */
@@ -83,19 +78,10 @@ export class LocalCloudWatch {
   }
 
   /** Reads a log line of a function: embedded metrics and metric filters. */
-  collect(functionLogicalId: string, text: string): void {
-    const line = parseObject(text);
-    if (!line) return;
+  collect(functionLogicalId: string, line: LogLine): void {
     this.#filters.read(functionLogicalId, line);
-    const { CloudWatchMetrics = [] } = (line._aws ?? {}) as { CloudWatchMetrics?: EmbeddedMetrics[] };
-    for (const { Namespace: namespace, Dimensions = [[]], Metrics = [] } of CloudWatchMetrics) {
-      for (const names of Dimensions) {
-        const dimensions = Object.fromEntries(names.map((name) => [name, String(line[name])]));
-        for (const { Name: name } of Metrics) {
-          const values = [line[name] ?? []].flat().map(Number);
-          for (const value of values) this.metrics.put({ namespace, name, dimensions }, value);
-        }
-      }
+    for (const { namespace, name, dimensions, values } of embeddedMetrics(line)) {
+      for (const value of values) this.metrics.put({ namespace, name, dimensions }, value);
     }
   }
 
@@ -171,12 +157,3 @@ export class LocalCloudWatch {
 }
 
 const wholeMinutes = (ms: number): number => Math.floor(ms / EVALUATED_EVERY_MS) * EVALUATED_EVERY_MS;
-
-function parseObject(text: string): Record<string, unknown> | undefined {
-  if (!text.startsWith('{')) return undefined;
-  try {
-    return JSON.parse(text) as Record<string, unknown>;
-  } catch {
-    return undefined;
-  }
-}

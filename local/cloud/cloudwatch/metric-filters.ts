@@ -1,4 +1,5 @@
 import type { ResolvedStack } from '../../template/template.ts';
+import type { LogLine } from './log-line.ts';
 import type { MetricStore } from './metric-store.ts';
 
 interface LogFilter {
@@ -41,7 +42,7 @@ export class MetricFilters {
     });
   }
 
-  read(functionLogicalId: string, line: Readonly<Record<string, unknown>>): void {
+  read(functionLogicalId: string, line: LogLine): void {
     for (const { functions, path, text, namespace, name } of this.#filters) {
       if (functions.has(functionLogicalId) && valueAt(line, path) === text) {
         this.#metrics.put({ namespace, name, dimensions: {} }, 1);

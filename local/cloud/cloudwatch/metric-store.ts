@@ -71,8 +71,12 @@ export class MetricStore {
   }
 }
 
-const keyOf = ({ namespace, name, dimensions }: Series): string =>
-  JSON.stringify([namespace, name, Object.entries(dimensions).sort(([a], [b]) => (a < b ? -1 : 1))]);
+/** Names and values contain no line breaks. */
+function keyOf({ namespace, name, dimensions }: Series): string {
+  let key = `${namespace}\n${name}`;
+  for (const dimension of Object.keys(dimensions).sort()) key += `\n${dimension}\n${dimensions[dimension]}`;
+  return key;
+}
 
 /** Alarms ask for the same series at every minute, and a jump of the clock has hundreds of them. */
 const KNOWN_KEYS = new WeakMap<Series, string>();

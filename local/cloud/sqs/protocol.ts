@@ -1,5 +1,5 @@
 /** The format of SQS requests and responses, and the limits that are checked before a queue is read or changed. */
-import { createHash, randomUUID } from 'node:crypto';
+import { hash, randomUUID } from 'node:crypto';
 import { AwsError } from '../../aws/aws.ts';
 import { type Fields, fieldReader, refuseOthers } from '../request-fields.ts';
 import type { StoredMessage } from './store.ts';
@@ -11,7 +11,7 @@ const SENDER_ID = 'AIDALOCALHOST000000000';
 
 export const read = fieldReader({ missing: 'MissingParameter', invalid: 'InvalidParameterValue' });
 
-export const md5 = (text: string): string => createHash('md5').update(text).digest('hex');
+export const md5 = (text: string): string => hash('md5', text, 'hex');
 
 export const MESSAGE_FIELDS = ['MessageBody', 'DelaySeconds', 'MessageGroupId'];
 

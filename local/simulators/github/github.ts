@@ -205,13 +205,11 @@ const repositoryOf = (param: Param): string => `${param('owner')}/${param('repo'
 function listed<T>(context: SystemContext, call: SimCall, things: readonly T[], shape: (thing: T) => unknown) {
   const size = Math.min(Number(call.query.get('per_page') ?? 30) || 30, 100);
   const number = Math.max(Number(call.query.get('page') ?? 1) || 1, 1);
+  const body = things.slice((number - 1) * size, number * size).map(shape);
+  if (things.length <= number * size) return { status: 200, body };
   const next = new URLSearchParams({ ...Object.fromEntries(call.query), page: String(number + 1) });
   const link = `<${context.baseUrl()}/${call.segments.map(encodeURIComponent).join('/')}?${next}>; rel="next"`;
-  return {
-    status: 200,
-    ...(things.length > number * size && { headers: { link } }),
-    body: things.slice((number - 1) * size, number * size).map(shape),
-  };
+  return { status: 200, headers: { link }, body };
 }
 
 /** The call as the simulator handles it. */

@@ -5,9 +5,13 @@ import type { Comment, CommitStatus, Issue } from './issues.ts';
 /** The user of the tokens of the local host. */
 export const APP_LOGIN = 'countersign[bot]';
 
-const numericId = (name: string): number => Number.parseInt(stableId(`github:${name}`, 7), 16);
+/** The identifiers of a thing that has no stored number. */
+function idsOf(name: string): { id: number; node_id: string } {
+  const digest = stableId(`github:${name}`, 16);
+  return { id: Number.parseInt(digest.slice(0, 7), 16), node_id: Buffer.from(digest).toString('base64') };
+}
 
-const nodeId = (name: string): string => Buffer.from(stableId(`github:${name}`, 16)).toString('base64');
+const nodeId = (name: string): string => idsOf(name).node_id;
 
 const USER_URLS = {
   followers_url: 'followers',
@@ -63,16 +67,15 @@ const REPOSITORY_URLS = {
 const urlsUnder = (base: string, paths: Record<string, string>): Record<string, string> =>
   Object.fromEntries(Object.entries(paths).map(([name, path]) => [name, `${base}/${path}`]));
 
-const avatarUrl = (login: string): string =>
-  `https://avatars.githubusercontent.com/u/${numericId(`user ${login}`)}?v=4`;
+const avatarUrl = (id: number): string => `https://avatars.githubusercontent.com/u/${id}?v=4`;
 
 function userShape(login: string, baseUrl: string): Record<string, unknown> {
   const url = `${baseUrl}/users/${encodeURIComponent(login)}`;
+  const ids = idsOf(`user ${login}`);
   return {
     login,
-    id: numericId(`user ${login}`),
-    node_id: nodeId(`user ${login}`),
-    avatar_url: avatarUrl(login),
+    ...ids,
+    avatar_url: avatarUrl(ids.id),
     gravatar_id: '',
     url,
     html_url: `https://github.com/${encodeURIComponent(login)}`,
@@ -86,8 +89,7 @@ function repositoryShape(repository: string, baseUrl: string): Record<string, un
   const [owner = '', name = ''] = repository.split('/');
   const url = `${baseUrl}/repos/${repository}`;
   return {
-    id: numericId(`repository ${repository}`),
-    node_id: nodeId(`repository ${repository}`),
+    ...idsOf(`repository ${repository}`),
     name,
     full_name: repository,
     owner: userShape(owner, baseUrl),
@@ -101,8 +103,7 @@ function repositoryShape(repository: string, baseUrl: string): Record<string, un
 }
 
 export const labelShape = (name: string, repository: string, baseUrl: string): Record<string, unknown> => ({
-  id: numericId(`label ${name}`),
-  node_id: nodeId(`label ${name}`),
+  ...idsOf(`label ${name}`),
   url: `${baseUrl}/repos/${repository}/labels/${encodeURIComponent(name)}`,
   name,
   color: 'ededed',
@@ -169,7 +170,7 @@ export const statusShape = (
   ...status,
   node_id: nodeId(`status ${status.id}`),
   url: `${baseUrl}/repos/${repository}/statuses/${sha}`,
-  avatar_url: avatarUrl(APP_LOGIN),
+  avatar_url: avatarUrl(idsOf(`user ${APP_LOGIN}`).id),
   creator: userShape(APP_LOGIN, baseUrl),
   updated_at: status.created_at,
 });

@@ -20,7 +20,7 @@ export class MemoryTelemetry extends LogTelemetry {
       ...{ stage, environment: 'prod', level, clock },
       write: (line) => {
         texts.push(line);
-        collected.collect('Function', line);
+        collected.collect('Function', JSON.parse(line));
       },
     });
     this.texts = texts;

@@ -7,7 +7,7 @@ import { functionWith, template } from './small-template.ts';
 /** `how`: by iteration, as the `fetch` of bundles reads, or by events. */
 const CALLER = `
   const http = process.getBuiltinModule('node:http');
-  export const handler = ({ port, method, path, body, how, more }) => new Promise((resolve) => {
+  export const handler = ({ port, method, path, body, bytes, how, more }) => new Promise((resolve) => {
     const headers = { Authorization: 'Bearer ghp_test', 'content-type': 'application/json', ...more };
     let sent;
     try {
@@ -35,7 +35,7 @@ const CALLER = `
         ended({ code });
       }
     });
-    sent.end(body);
+    sent.end(bytes ? Buffer.from(body) : body);
   });`;
 
 let host: SmallHost;
@@ -102,6 +102,15 @@ for (const how of ['iteration', 'events']) {
     expect(cut).toMatchObject({ status: 200, code: 'ECONNRESET' });
     expect(whole.startsWith(cut.text ?? '-')).toBe(true);
     expect(cut.text?.length).toBeLessThan(whole.length);
+  });
+}
+
+for (const more of [{}, { 'x-amz-target': 'DynamoDB_20120810.PutItem' }]) {
+  test(`bytes arrive as they were sent, with ${JSON.stringify(more)}`, async () => {
+    const name = `größer-🎉-${Object.keys(more)}`;
+    const sent = { port, method: 'POST', path: LABELS, body: JSON.stringify({ labels: [name] }), bytes: true, more };
+    expect(await host.functions.invoke('Caller', sent)).toMatchObject({ status: 200 });
+    expect(await labels()).toContain(name);
   });
 }
 

@@ -57,7 +57,7 @@ async function failOnce(lambda: ResolvedResource, kind: 'throttle' | 'error'): P
 
 /** What a function logs goes to the metric filters of its log group. */
 const logged = (functionStart: string, line: object): void =>
-  host.cloudWatch.collect(functionNamed(functionStart).logicalId, JSON.stringify({ level: 'ERROR', ...line }));
+  host.cloudWatch.collect(functionNamed(functionStart).logicalId, { level: 'ERROR', ...line });
 
 /** What a function measures, in the lines that it logs. */
 function measure(functionStart: string, ...measurements: Measurement[]): void {
@@ -65,7 +65,7 @@ function measure(functionStart: string, ...measurements: Measurement[]): void {
   const clock = { now: () => Date.now() };
   const lines = new LogTelemetry({
     ...{ stage: 'local', environment: 'dev', level: 'INFO', clock },
-    write: (line) => host.cloudWatch.collect(logicalId, line),
+    write: (line) => host.cloudWatch.collect(logicalId, JSON.parse(line)),
   });
   for (const each of measurements) lines.record(each);
 }

@@ -139,6 +139,14 @@ test('the state is sent only after a change', async () => {
   expect((await world.ask('GET', `/state?form=cards&since=${version}`)).status).toBe(200);
 });
 
+test('the state is sent after a restart, also to a reader with a version of the earlier start', async () => {
+  const before = (await world.ask('GET', '/state?form=cards')).body;
+  world.reopen();
+  const after = await world.ask('GET', `/state?form=cards&since=${before.version}`);
+  expect(after.status).toBe(200);
+  expect(after.body.version).toBeGreaterThan(before.version);
+});
+
 test('an unknown path is 404 and lists the valid paths', async () => {
   const unknown = await world.ask('GET', '/nothing');
   expect(unknown.status).toBe(404);
