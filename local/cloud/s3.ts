@@ -302,12 +302,12 @@ function decodeKey(encoded: string): string {
   }
 }
 
-/** Refuses a body that does not match its checksums. Returns the checksums, which are stored with the object. */
 /** As in S3, an object that is encrypted with a KMS key has an ETag that is no digest. */
 function etagOf(body: Buffer, encryptionKey: string | undefined): string {
   return encryptionKey === undefined ? hash('md5', body, 'hex') : randomUUID().replaceAll('-', '');
 }
 
+/** Refuses a body that does not match its checksums. Returns the checksums, which are stored with the object. */
 function verifyChecksums(body: Buffer, headers: Record<string, string>): Record<string, string> {
   const digests = {
     'x-amz-checksum-sha256': () => hash('sha256', body, 'base64'),
