@@ -1,5 +1,4 @@
 import * as z from 'zod';
-import { hashOf } from '../../run/canonical-json.ts';
 import { Sha256 } from '../../run/digest.ts';
 import { EvidenceApproval } from './approval-entry.ts';
 import { EvidenceCommit } from './commit-entry.ts';
@@ -77,18 +76,3 @@ export type DocumentOutline = z.infer<typeof DocumentOutline>;
 export const DocumentEntries = z.object(
   EvidenceDocument.omit({ format: true, index: true, commits: true, head: true }).shape,
 );
-
-export function indexOf(entries: Pick<EvidenceDocument, keyof Index>): Index {
-  const each = (list: readonly unknown[]) => list.map(hashOf);
-  return {
-    run: hashOf(entries.run),
-    trigger: hashOf(entries.trigger),
-    steps: each(entries.steps),
-    decisions: each(entries.decisions),
-    approvals: each(entries.approvals),
-    receipts: each(entries.receipts),
-    cost: each(entries.cost),
-    awsRequestsAtLeast: hashOf(entries.awsRequestsAtLeast),
-    versions: hashOf(entries.versions),
-  };
-}
