@@ -20,7 +20,8 @@ export class DocumentTexts {
 
   /** `sha256(JCS({seq, prevHash, at, events}))`, over the events as shown. */
   hashOfCommit(at: number): string {
-    return sha256Hex(this.#commit(at).hashed);
+    const { start, end } = this.#commit(at);
+    return sha256Hex(`${start},${end}`);
   }
 
   /** The hash of an entry, or of each entry of a list. */
@@ -34,7 +35,7 @@ export class DocumentTexts {
     const texts: Record<string, string> = {
       format: canonicalJson(format),
       index: canonicalJson(index),
-      commits: listText(commits.map((_, at) => this.#commit(at).whole)),
+      commits: listText(commits.map(({ hash }, at) => wholeCommit(this.#commit(at), hash))),
       head: canonicalJson(head),
     };
     for (const section of INDEXED_SECTIONS) {
@@ -56,21 +57,18 @@ export class DocumentTexts {
   }
 }
 
+/** The members of a commit before and after its hash, in order. */
 interface CommitTexts {
-  /** What its hash is over: everything else. */
-  hashed: string;
-  whole: string;
+  start: string;
+  end: string;
 }
 
-function commitTexts({ seq, prevHash, at, events, hash }: EvidenceCommit): CommitTexts {
-  const members = {
-    at: canonicalJson(at),
-    events: canonicalJson(events),
-    prevHash: canonicalJson(prevHash),
-    seq: canonicalJson(seq),
-  };
-  return { hashed: objectText(members), whole: objectText({ ...members, hash: canonicalJson(hash) }) };
-}
+const commitTexts = ({ seq, prevHash, at, events }: EvidenceCommit): CommitTexts => ({
+  start: `{"at":${canonicalJson(at)},"events":${canonicalJson(events)}`,
+  end: `"prevHash":${canonicalJson(prevHash)},"seq":${canonicalJson(seq)}}`,
+});
+
+const wholeCommit = ({ start, end }: CommitTexts, hash: string) => `${start},"hash":${canonicalJson(hash)},${end}`;
 
 /** The sha256 of the canonical form of each entry. */
 export function indexOf(texts: DocumentTexts): Index {

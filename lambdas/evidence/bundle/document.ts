@@ -58,6 +58,9 @@ export type EvidenceDocument = z.infer<typeof EvidenceDocument>;
 
 const Entries = z.array(z.unknown());
 
+/** Accepts the same commits, without a copy of each field of their events. */
+const CommitOutline = EvidenceCommit.extend({ events: z.array(z.object({ type: z.string() })) });
+
 /** The parts of a document that are compared with the signature before the entries are read. */
 export const DocumentOutline = EvidenceDocument.extend({
   run: z.looseObject(EvidenceRun.pick({ tenant: true, runId: true, status: true }).shape),
@@ -69,6 +72,7 @@ export const DocumentOutline = EvidenceDocument.extend({
   cost: Entries,
   awsRequestsAtLeast: z.looseObject({}),
   versions: z.looseObject({}),
+  commits: z.array(CommitOutline),
 });
 export type DocumentOutline = z.infer<typeof DocumentOutline>;
 
