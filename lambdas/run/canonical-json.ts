@@ -16,11 +16,13 @@ export function hashOf(value: unknown): string {
   return sha256Hex(canonicalJson(value));
 }
 
-/** The same value with its keys in the order of its canonical form, which is then found faster: for what is hashed more than once. */
-export function inCanonicalOrder<T>(value: T): T {
-  const ordered = inOrder(value, 0);
-  return ordered === NOT_PLAIN ? value : (ordered as T);
+/** The canonical text of an object whose members are canonical texts already. */
+export function objectText(members: Readonly<Record<string, string>>): string {
+  const names = Object.keys(members).sort();
+  return `{${names.map((name) => `${JSON.stringify(name)}:${members[name]}`).join(',')}}`;
 }
+
+export const listText = (elements: readonly string[]): string => `[${elements.join(',')}]`;
 
 /**
  * `JSON.stringify` writes the canonical text of a value whose keys are in order, in less than half of the time. Undefined for what needs
@@ -64,24 +66,28 @@ function listInOrder(list: readonly unknown[], depth: number): unknown {
 }
 
 function objectInOrder(object: Record<string, unknown>, depth: number): unknown {
-  const keys = Object.keys(object);
+  let copy: Record<string, unknown> | undefined;
   let isOrdered = true;
   let previous = '';
-  for (const key of keys) {
+  // Faster than a list of the keys. Plain objects inherit none.
+  for (const key in object) {
     // Objects have numbers before other keys, and in another order; and they cannot be given a prototype as a key.
     const first = key.charCodeAt(0);
     if ((first >= DIGITS_FIRST && first <= DIGITS_LAST) || key === '__proto__') return NOT_PLAIN;
     if (key < previous) isOrdered = false;
     previous = key;
-  }
-  if (!isOrdered) keys.sort();
-  let copy: Record<string, unknown> | undefined = isOrdered ? undefined : {};
-  for (const key of keys) {
     const member = object[key];
     const ordered = inOrder(member, depth + 1);
     if (ordered === NOT_PLAIN) return NOT_PLAIN;
-    if (ordered !== member) copy ??= { ...object };
-    if (copy) copy[key] = ordered;
+    if (ordered === member) continue;
+    copy ??= { ...object };
+    copy[key] = ordered;
   }
-  return copy ?? object;
+  return isOrdered ? (copy ?? object) : withKeysInOrder(copy ?? object);
+}
+
+function withKeysInOrder(object: Record<string, unknown>): Record<string, unknown> {
+  const copy: Record<string, unknown> = {};
+  for (const key of Object.keys(object).sort()) copy[key] = object[key];
+  return copy;
 }

@@ -10,7 +10,11 @@ export interface Digest {
 }
 
 /** Hash and size of the canonical form (RFC 8785) of a JSON value. */
-export const digestOf = (value: unknown): Digest => textDigest(canonicalJson(value ?? null));
+export function digestOf(value: unknown): Digest {
+  const { sha256, bytes } = textDigest(canonicalJson(value ?? null));
+  // In canonical order, because evidence writes most digests.
+  return { bytes, sha256 };
+}
 
 /** Hash and size of the UTF-8 bytes of a text, as `sha256sum` and `wc -c` compute them. */
 export function textDigest(text: string): Digest {

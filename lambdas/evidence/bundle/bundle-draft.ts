@@ -1,5 +1,4 @@
 import packageFile from '../../../package.json' with { type: 'json' };
-import { canonicalJson, inCanonicalOrder } from '../../run/canonical-json.ts';
 import type { Commit } from '../../run/commit.ts';
 import type { Receipt } from '../../run/receipt.ts';
 import type { Run, TerminalRun } from '../../run/run.ts';
@@ -9,7 +8,8 @@ import { type NamedTexts, textsNamedIn } from '../texts/named-texts.ts';
 import { describeApproval, type EvidenceApproval } from './approval-entry.ts';
 import { describeCommit, type EvidenceCommit } from './commit-entry.ts';
 import { awsRequestsOf, decisionsOf, policiesOf, spentBy } from './derived-entries.ts';
-import { BUNDLE_FORMAT, type EvidenceDocument, indexOf } from './document.ts';
+import { BUNDLE_FORMAT, type EvidenceDocument } from './document.ts';
+import { DocumentTexts, indexOf } from './document-texts.ts';
 import { describeReceipt, type EvidenceReceipt } from './receipt-entry.ts';
 import { describeRun, describeTrigger, type EvidenceTrigger } from './run-entry.ts';
 import { describeStep, type EvidenceStep } from './step-entry.ts';
@@ -110,18 +110,19 @@ export class BundleDraft {
 
   /** The same run gives the same bytes. */
   build(run: TerminalRun): Buffer {
-    return Buffer.from(canonicalJson(this.#document(run)));
+    const texts = new DocumentTexts(this.#parts(run));
+    return Buffer.from(texts.whole(indexOf(texts)));
   }
 
-  #document(run: TerminalRun): EvidenceDocument {
+  #parts(run: TerminalRun): Omit<EvidenceDocument, 'index'> {
     if (!this.#trigger) throw new Error(`run ${run.runId} has no trigger`);
     const commits = this.#commits;
     const decisions = decisionsOf(commits);
     const approvals = this.#approvals.toSorted((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1));
     const receipts = this.#receipts.toSorted((a, b) => a.index - b.index || (a.key < b.key ? -1 : 1));
     const cost = spentBy(run.runId, receipts);
-    // Each entry is hashed for the index, and written to the document.
-    const entries = inCanonicalOrder({
+    return {
+      format: BUNDLE_FORMAT,
       run: describeRun(run),
       trigger: this.#trigger,
       steps: this.#steps,
@@ -135,8 +136,9 @@ export class BundleDraft {
         workflow: { name: run.workflow.name, version: run.workflow.version },
         policies: policiesOf(decisions),
       },
-    });
-    return { format: BUNDLE_FORMAT, ...entries, index: indexOf(entries), commits, head: this.head };
+      commits,
+      head: this.head,
+    };
   }
 }
 

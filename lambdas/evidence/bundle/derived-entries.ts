@@ -47,8 +47,9 @@ export type Decision = z.infer<typeof Decision>;
 export function decisionsOf(commits: readonly EvidenceCommit[]): Decision[] {
   return commits.flatMap(({ seq, events }) =>
     events.flatMap((event) => {
-      const { type, ...decision } = event;
-      return type === 'policy.decided' ? [{ commit: seq, ...decision } as Decision] : [];
+      if (event.type !== 'policy.decided') return [];
+      const { type: _, ...decision } = event;
+      return [{ commit: seq, ...decision } as Decision];
     }),
   );
 }

@@ -1,5 +1,4 @@
 import * as z from 'zod';
-import { hashOf } from '../../run/canonical-json.ts';
 import { Sha256 } from '../../run/digest.ts';
 import { EvidenceApproval } from './approval-entry.ts';
 import { EvidenceCommit } from './commit-entry.ts';
@@ -59,6 +58,9 @@ export type EvidenceDocument = z.infer<typeof EvidenceDocument>;
 
 const Entries = z.array(z.unknown());
 
+/** Accepts the same commits, without a copy of each field of their events. */
+const CommitOutline = EvidenceCommit.extend({ events: z.array(z.object({ type: z.string() })) });
+
 /** The parts of a document that are compared with the signature before the entries are read. */
 export const DocumentOutline = EvidenceDocument.extend({
   run: z.looseObject(EvidenceRun.pick({ tenant: true, runId: true, status: true }).shape),
@@ -70,6 +72,7 @@ export const DocumentOutline = EvidenceDocument.extend({
   cost: Entries,
   awsRequestsAtLeast: z.looseObject({}),
   versions: z.looseObject({}),
+  commits: z.array(CommitOutline),
 });
 export type DocumentOutline = z.infer<typeof DocumentOutline>;
 
@@ -77,18 +80,3 @@ export type DocumentOutline = z.infer<typeof DocumentOutline>;
 export const DocumentEntries = z.object(
   EvidenceDocument.omit({ format: true, index: true, commits: true, head: true }).shape,
 );
-
-export function indexOf(entries: Pick<EvidenceDocument, keyof Index>): Index {
-  const each = (list: readonly unknown[]) => list.map(hashOf);
-  return {
-    run: hashOf(entries.run),
-    trigger: hashOf(entries.trigger),
-    steps: each(entries.steps),
-    decisions: each(entries.decisions),
-    approvals: each(entries.approvals),
-    receipts: each(entries.receipts),
-    cost: each(entries.cost),
-    awsRequestsAtLeast: hashOf(entries.awsRequestsAtLeast),
-    versions: hashOf(entries.versions),
-  };
-}

@@ -55,15 +55,16 @@ export function described(value: unknown, names: 'ours' | 'foreign'): Described 
       .filter(([name, each]) => LOOKS_LIKE_A_NAME.test(name) && each !== undefined)
       .map(([name, each]) => [name, shapeOf(each)]),
   );
-  return { ...digestOf(value), shape: { ...shape, properties } };
+  return { ...digestOf(value), shape: { properties, ...shape } };
 }
 
+/** In canonical order. */
 function shapeOf(value: unknown): FlatShape {
   if (value === null || value === undefined) return { type: 'null' };
-  if (typeof value === 'string') return { type: 'string', length: value.length };
-  if (Array.isArray(value)) return { type: 'array', items: value.length };
+  if (typeof value === 'string') return { length: value.length, type: 'string' };
+  if (Array.isArray(value)) return { items: value.length, type: 'array' };
   if (typeof value === 'object') {
-    return { type: 'object', size: Object.values(value).filter((each) => each !== undefined).length };
+    return { size: Object.values(value).filter((each) => each !== undefined).length, type: 'object' };
   }
   return { type: typeof value === 'boolean' ? 'boolean' : 'number' };
 }

@@ -157,5 +157,5 @@ function describeCommand(command: CommandRecord): EvidenceReceipt['command'] {
 function describeReversal(reversal: Reversal): EvidenceReceipt['reversal'] {
   if ('irreversible' in reversal) return { irreversible: reversal.irreversible };
   const { tool, input, expects } = reversal;
-  return { tool, input: digestOf(input), expects: expects && digestOf(expects) };
+  return { expects: expects && digestOf(expects), input: digestOf(input), tool };
 }

@@ -55,29 +55,30 @@ const HAS_FOREIGN_OUTPUT = /^wait\./;
 
 export function describeStep(step: Step): EvidenceStep {
   const { id, index, tool, status, attempt, leaseVersion, updatedAt, undoes, governed, assigned } = step;
+  // In canonical order, because a run has many.
   return {
-    id,
-    index,
-    tool,
-    status,
-    skipped: 'skipped' in step ? step.skipped : undefined,
-    attempt,
-    leaseVersion,
-    updatedAt,
-    completedAt: 'completedAt' in step ? step.completedAt : undefined,
-    undoes,
     action: governed && describeAction(governed.request.action),
     approvalId: governed?.approvalId,
-    receiptKey: receiptKeyOf(step),
     assigned: assigned && {
       agent: assigned.agentId,
       assignment: assigned.assignmentId,
       profile: assigned.profile,
       statementHash: assigned.statementHash,
     },
-    input: 'input' in step && step.input !== undefined ? described(step.input, 'ours') : undefined,
-    output: 'output' in step ? described(step.output, HAS_FOREIGN_OUTPUT.test(tool) ? 'foreign' : 'ours') : undefined,
+    attempt,
+    completedAt: 'completedAt' in step ? step.completedAt : undefined,
     error: 'error' in step ? describeFailure(step.error) : undefined,
+    id,
+    index,
+    input: 'input' in step && step.input !== undefined ? described(step.input, 'ours') : undefined,
+    leaseVersion,
+    output: 'output' in step ? described(step.output, HAS_FOREIGN_OUTPUT.test(tool) ? 'foreign' : 'ours') : undefined,
+    receiptKey: receiptKeyOf(step),
+    skipped: 'skipped' in step ? step.skipped : undefined,
+    status,
+    tool,
+    undoes,
+    updatedAt,
   };
 }
 
@@ -85,17 +86,17 @@ export function describeAction(action: ProposedAction): z.infer<typeof EvidenceA
   const { tool, instance, target, effect, risk, blastRadius, environment, destructive, reversible, undo } = action;
   const fields = Object.entries(action.fields).map(([name, value]) => [name, digestOf(value)] as const);
   return {
-    tool,
-    instance,
-    target,
-    effect,
-    risk,
     blastRadius,
-    environment,
+    derived: action.derived?.map(({ field, how, from }) => ({ field, from: [...from], how })),
     destructive,
-    reversible,
-    undo,
-    derived: action.derived?.map(({ field, how, from }) => ({ field, how, from: [...from] })),
+    effect,
+    environment,
     fields: Object.fromEntries(fields),
+    instance,
+    reversible,
+    risk,
+    target,
+    tool,
+    undo,
   };
 }

@@ -1,17 +1,22 @@
-import { hashOf } from '../../run/canonical-json.ts';
 import { genesisHash } from '../../run/commit.ts';
 import type { Signed } from '../bundle/bundle-claim.ts';
 import type { EvidenceCommit } from '../bundle/commit-entry.ts';
 import type { DocumentOutline } from '../bundle/document.ts';
+import type { DocumentTexts } from '../bundle/document-texts.ts';
 import type { Problem } from './problem.ts';
 
 type SignedHead = Pick<Signed, 'head' | 'count'>;
 
 /** Returns the first commit that was edited, removed, added, moved, or is of another run. */
-export function checkChain({ run, commits, head }: DocumentOutline, signed: SignedHead): Problem | undefined {
+export function checkChain(
+  { run, commits, head }: DocumentOutline,
+  texts: DocumentTexts,
+  signed: SignedHead,
+): Problem | undefined {
   let prevHash = genesisHash(run.tenant, run.runId);
+  const chain = { commits, texts };
   for (const [index, commit] of commits.entries()) {
-    const problem = misplaced(commits, index) ?? unlinked(commits, index, prevHash, signed);
+    const problem = misplaced(commits, index) ?? unlinked(chain, index, prevHash, signed);
     if (problem) return problem;
     prevHash = commit.hash;
   }
@@ -40,22 +45,23 @@ function misplaced(commits: readonly EvidenceCommit[], index: number): Problem |
     : missing(expected);
 }
 
-function unlinked(
-  commits: readonly EvidenceCommit[],
-  index: number,
-  prevHash: string,
-  { head }: SignedHead,
-): Problem | undefined {
-  const commit = commits[index];
+interface Chain {
+  commits: readonly EvidenceCommit[];
+  texts: DocumentTexts;
+}
+
+function unlinked(chain: Chain, index: number, prevHash: string, { head }: SignedHead): Problem | undefined {
+  const commit = chain.commits[index];
   if (!commit) return undefined;
   const { seq } = commit;
-  if (!isIntact(commit)) return { entry: `commit ${seq}`, problem: 'was edited: its hash does not match its content' };
+  if (!isIntact(chain, index))
+    return { entry: `commit ${seq}`, problem: 'was edited: its hash does not match its content' };
   if (commit.prevHash === prevHash) return undefined;
   if (index === 0) {
     return { entry: 'commit 1', problem: 'is not of this run: the chain is of another run' };
   }
   // The rest of the chain is as signed, so the previous commit was forged.
-  if (leadsToHead(commits.slice(index), head)) {
+  if (leadsToHead(chain, index, head)) {
     return { entry: `commit ${seq - 1}`, problem: `was replaced: commit ${seq} follows another commit` };
   }
   return {
@@ -64,13 +70,13 @@ function unlinked(
   };
 }
 
-/** `hash = sha256(JCS({seq, prevHash, at, events}))`, over the events as shown. */
-const isIntact = ({ hash, seq, prevHash, at, events }: EvidenceCommit) =>
-  hashOf({ seq, prevHash, at, events }) === hash;
+const isIntact = ({ commits, texts }: Chain, index: number) => texts.hashOfCommit(index) === commits[index]?.hash;
 
-function leadsToHead(commits: readonly EvidenceCommit[], head: string): boolean {
+function leadsToHead(chain: Chain, from: number, head: string): boolean {
+  const { commits } = chain;
   const linked = commits.every(
-    (commit, index) => isIntact(commit) && (index === 0 || commit.prevHash === commits[index - 1]?.hash),
+    (commit, index) =>
+      index < from || (isIntact(chain, index) && (index === from || commit.prevHash === commits[index - 1]?.hash)),
   );
   return linked && commits.at(-1)?.hash === head;
 }

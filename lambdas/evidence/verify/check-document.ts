@@ -2,6 +2,7 @@ import type * as z from 'zod';
 import { canonicalJson } from '../../run/canonical-json.ts';
 import type { Signed } from '../bundle/bundle-claim.ts';
 import { DocumentEntries, DocumentOutline, type EvidenceDocument } from '../bundle/document.ts';
+import { DocumentTexts } from '../bundle/document-texts.ts';
 import { checkChain } from './check-chain.ts';
 import { checkIndex } from './check-index.ts';
 import { checkReplay } from './check-replay.ts';
@@ -14,16 +15,17 @@ import { entryName, type Problem } from './problem.ts';
  */
 export function checkDocument(bytes: Buffer, parsed: unknown, signed: Signed): Problem | undefined {
   const [outline, document] = [parsed as DocumentOutline, parsed as EvidenceDocument];
+  const texts = new DocumentTexts(outline);
   try {
     return (
       checkSchema(DocumentOutline, parsed) ??
       checkSubject(outline, signed) ??
-      checkChain(outline, signed) ??
-      checkIndex(outline, signed.index) ??
+      checkChain(outline, texts, signed) ??
+      checkIndex(outline, texts, signed.index) ??
       checkSchema(DocumentEntries, parsed) ??
       checkEvents(document) ??
       checkReplay(document) ??
-      checkForm(bytes, document)
+      checkForm(bytes, texts.whole(document.index))
     );
   } catch (error) {
     if (hasCanonicalForm(parsed)) throw error;
@@ -68,7 +70,7 @@ function checkSubject({ run }: DocumentOutline, signed: Signed): Problem | undef
 }
 
 /** All values are as signed; checks the form of the bytes. */
-function checkForm(bytes: Buffer, document: EvidenceDocument): Problem | undefined {
-  if (bytes.equals(Buffer.from(canonicalJson(document)))) return undefined;
+function checkForm(bytes: Buffer, text: string): Problem | undefined {
+  if (bytes.equals(Buffer.from(text))) return undefined;
   return { entry: 'document', problem: 'is not in canonical form (RFC 8785): it was rewritten or edited' };
 }

@@ -1,29 +1,36 @@
 import { hashOf } from '../../run/canonical-json.ts';
 import { type DocumentOutline, INDEXED_SECTIONS, type Index } from '../bundle/document.ts';
+import type { DocumentTexts } from '../bundle/document-texts.ts';
 import { entryName, type Problem } from './problem.ts';
 
 /** Returns the first entry that differs from the signed index. */
-export function checkIndex(document: DocumentOutline, signedIndex: string): Problem | undefined {
+export function checkIndex(document: DocumentOutline, texts: DocumentTexts, signedIndex: string): Problem | undefined {
   if (hashOf(document.index) !== signedIndex) {
     return { entry: 'index', problem: 'was edited: another index was signed, so no entry is reliable' };
   }
   for (const section of INDEXED_SECTIONS) {
-    const problem = checkSection(section, document.index[section], document[section]);
+    const problem = checkSection(section, document[section], document.index[section], texts.hashOf(section));
     if (problem) return problem;
   }
   return undefined;
 }
 
-function checkSection(section: keyof Index, signed: string | readonly string[], found: unknown): Problem | undefined {
-  if (Array.isArray(signed) && Array.isArray(found)) return checkList(section, signed, found);
-  return hashOf(found) === signed ? undefined : { entry: section, problem: 'was edited' };
+type Hashes = string | readonly string[];
+
+function checkSection(section: keyof Index, content: unknown, signed: Hashes, found: Hashes): Problem | undefined {
+  if (typeof signed !== 'string' && typeof found !== 'string') return checkList(section, content, signed, found);
+  return found === signed ? undefined : { entry: section, problem: 'was edited' };
 }
 
-function checkList(section: keyof Index, signed: readonly string[], entries: readonly unknown[]): Problem | undefined {
-  const found = entries.map(hashOf);
+function checkList(
+  section: keyof Index,
+  content: unknown,
+  signed: readonly string[],
+  found: readonly string[],
+): Problem | undefined {
   const length = Math.max(signed.length, found.length);
   const at = Array.from({ length }).findIndex((_, index) => signed[index] !== found[index]);
-  return at < 0 ? undefined : differenceAt(at, { section, entry: entries[at], signed, found });
+  return at < 0 ? undefined : differenceAt(at, { section, entry: Object(content)[at], signed, found });
 }
 
 interface Lists {

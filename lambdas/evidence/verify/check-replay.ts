@@ -1,4 +1,3 @@
-import { canonicalJson } from '../../run/canonical-json.ts';
 import { kindOf } from '../../run/events/events.ts';
 import { emptyReplay, noteNames, type RecordedEvent, type Replay } from '../../run/events/replay-state.ts';
 import type { EvidenceCommit } from '../bundle/commit-entry.ts';
@@ -6,7 +5,7 @@ import { awsRequestsOf, decisionsOf, policiesOf, spentBy } from '../bundle/deriv
 import type { EvidenceDocument } from '../bundle/document.ts';
 import type { EvidenceReceipt } from '../bundle/receipt-entry.ts';
 import type { EvidenceStep } from '../bundle/step-entry.ts';
-import { fieldMismatch } from './field-mismatch.ts';
+import { fieldMismatch, sameJson } from './field-mismatch.ts';
 import { entryName, type Problem } from './problem.ts';
 
 /** Returns the first entry that differs from what the commits prove. */
@@ -140,21 +139,20 @@ const missing = (kind: string, step: unknown): Problem => ({
   problem: 'is missing, although it is in the commits',
 });
 
-const same = (a: unknown, b: unknown) => canonicalJson(a ?? null) === canonicalJson(b ?? null);
-
 function checkDerived(document: EvidenceDocument): Problem | undefined {
   const { run, decisions, commits, receipts, cost, awsRequestsAtLeast, versions } = document;
   const decided = decisionsOf(commits);
   const differing = Array.from({ length: Math.max(decided.length, decisions.length) }).findIndex(
-    (_, index) => !same(decisions[index], decided[index]),
+    (_, index) => !sameJson(decisions[index], decided[index]),
   );
   if (differing >= 0)
     return { entry: entryName('decisions', differing, decisions[differing]), problem: 'differs from its commit' };
-  if (!same(cost, spentBy(run.runId, receipts))) return { entry: 'cost', problem: 'is not the sum of the receipts' };
-  if (!same(awsRequestsAtLeast, awsRequestsOf(document))) {
+  if (!sameJson(cost, spentBy(run.runId, receipts)))
+    return { entry: 'cost', problem: 'is not the sum of the receipts' };
+  if (!sameJson(awsRequestsAtLeast, awsRequestsOf(document))) {
     return { entry: 'awsRequestsAtLeast', problem: 'is not the sum of commits, approvals and cost' };
   }
-  if (!same(versions.policies, policiesOf(decisions)) || !same(versions.workflow, run.workflow)) {
+  if (!sameJson(versions.policies, policiesOf(decisions)) || !sameJson(versions.workflow, run.workflow)) {
     return { entry: 'versions', problem: 'are not those of the run and its decisions' };
   }
   return undefined;

@@ -1,10 +1,6 @@
 import { bundleClaim } from '../../../lambdas/evidence/bundle/bundle-claim.ts';
-import {
-  type EvidenceDocument,
-  INDEXED_SECTIONS,
-  type Index,
-  indexOf,
-} from '../../../lambdas/evidence/bundle/document.ts';
+import { type EvidenceDocument, INDEXED_SECTIONS, type Index } from '../../../lambdas/evidence/bundle/document.ts';
+import { DocumentTexts, indexOf } from '../../../lambdas/evidence/bundle/document-texts.ts';
 import { signClaim } from '../../../lambdas/evidence/signing/dsse.ts';
 import type { HeldBundle } from '../../../lambdas/evidence/verify/verify-bundle.ts';
 import { canonicalJson } from '../../../lambdas/run/canonical-json.ts';
@@ -74,7 +70,7 @@ const resealing =
   };
 
 export async function resealedAs(bundle: HeldBundle, document: EvidenceDocument): Promise<HeldBundle> {
-  document.index = indexOf(document);
+  document.index = indexOf(new DocumentTexts(document));
   const bytes = Buffer.from(canonicalJson(document));
   if (bytes.equals(bundle.document)) return bundle;
   return { ...bundle, document: bytes, envelope: await signClaim(bundleClaim(bytes), SIGNER) };

@@ -1,6 +1,7 @@
 import { bundleClaim } from '../../../lambdas/evidence/bundle/bundle-claim.ts';
 import type { EvidenceCommit } from '../../../lambdas/evidence/bundle/commit-entry.ts';
-import { type EvidenceDocument, indexOf } from '../../../lambdas/evidence/bundle/document.ts';
+import type { EvidenceDocument } from '../../../lambdas/evidence/bundle/document.ts';
+import { DocumentTexts, indexOf } from '../../../lambdas/evidence/bundle/document-texts.ts';
 import { signClaim } from '../../../lambdas/evidence/signing/dsse.ts';
 import { type HeldBundle, verifyBundle } from '../../../lambdas/evidence/verify/verify-bundle.ts';
 import { canonicalJson, hashOf } from '../../../lambdas/run/canonical-json.ts';
@@ -25,7 +26,7 @@ export function changed(change: Change): HeldBundle {
 export async function resealed(change: Change): Promise<HeldBundle> {
   const { document } = changed((each) => {
     change(each);
-    each.index = indexOf(each);
+    each.index = indexOf(new DocumentTexts(each));
   });
   return { document, envelope: await signClaim(bundleClaim(document), SIGNER), keys: TRUSTED };
 }

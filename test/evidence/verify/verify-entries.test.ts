@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { indexOf } from '../../../lambdas/evidence/bundle/document.ts';
+import { DocumentTexts, indexOf } from '../../../lambdas/evidence/bundle/document-texts.ts';
 import { hashOf } from '../../../lambdas/run/canonical-json.ts';
 import { parsedDocument } from '../bundle/sealed-bundle.ts';
 import { bundle, type Case, changed, other, problemOf, swap } from './tampering.ts';
@@ -82,7 +82,7 @@ describe('the verifier of the other entries names the one that', () => {
       'was edited, the index with it',
       (document) => {
         Object.assign(document.receipts[1] ?? {}, { attempt: 2 });
-        document.index = indexOf(document);
+        document.index = indexOf(new DocumentTexts(document));
       },
       { entry: 'index', problem: /another index was signed/ },
     ],

@@ -66,8 +66,7 @@ export const VALUE_RULES: readonly Rule[] = [
 ];
 
 /** An event of a hostile bundle may lack what is hashed. */
-const hashIfAny = (value: unknown): string | undefined =>
-  value === undefined ? undefined : hashOf(JSON.parse(JSON.stringify(value)));
+const hashIfAny = (value: unknown): string | undefined => (value === undefined ? undefined : hashOf(value));
 
 function ineligible(vote: PlacedEvent, terms: ReturnType<typeof termsAt>): Breach[] {
   const rights = isRecord(vote.event.rights) ? vote.event.rights : {};

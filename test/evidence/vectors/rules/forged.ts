@@ -4,7 +4,8 @@ import {
   policiesOf,
   spentBy,
 } from '../../../../lambdas/evidence/bundle/derived-entries.ts';
-import { type EvidenceDocument, indexOf } from '../../../../lambdas/evidence/bundle/document.ts';
+import type { EvidenceDocument } from '../../../../lambdas/evidence/bundle/document.ts';
+import { DocumentTexts, indexOf } from '../../../../lambdas/evidence/bundle/document-texts.ts';
 import { replayOf } from '../../../../lambdas/evidence/verify/check-replay.ts';
 import { hashOf } from '../../../../lambdas/run/canonical-json.ts';
 import { genesisHash } from '../../../../lambdas/run/commit.ts';
@@ -69,7 +70,7 @@ function provenEntries(document: EvidenceDocument): void {
   document.cost = spentBy(document.run.runId, document.receipts);
   document.awsRequestsAtLeast = awsRequestsOf(document);
   document.versions.policies = policiesOf(document.decisions);
-  document.index = indexOf(document);
+  document.index = indexOf(new DocumentTexts(document));
 }
 
 function overlaid<Entry>(entry: Entry | undefined, fields: unknown): Entry {
