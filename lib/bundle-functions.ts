@@ -54,6 +54,8 @@ export const FUNCTION_ALIASES: Record<string, string> = {
   '@aws-sdk/core/client': './lambdas/entry/bundle-replacements/aws-sdk-plugins.ts',
   '@aws-sdk/middleware-endpoint-discovery': './lambdas/entry/bundle-replacements/no-endpoint-discovery.ts',
   '@smithy/signature-v4': './lambdas/entry/bundle-replacements/signature-v4.ts',
+  '@aws-sdk/dynamodb-codec': './lambdas/entry/bundle-replacements/dynamodb-codec.ts',
+  '@smithy/core/endpoints': './lambdas/entry/bundle-replacements/sdk-endpoints.ts',
   '@smithy/core/event-streams': './lambdas/entry/bundle-replacements/no-event-streams.ts',
   jsonata: './lambdas/entry/bundle-replacements/lazy-jsonata.ts',
 };

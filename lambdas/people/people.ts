@@ -58,13 +58,23 @@ export const machineOf = (key: string, createdBy: string): string =>
 /** The person with this identity; an identity without a person is returned as it is. */
 export function personBehind(people: readonly Person[], identity: string): string {
   const wanted = MACHINE.exec(identity)?.[1] ?? identityForm(identity);
-  return people.find((person) => person.id === wanted || hasIdentity(person, wanted))?.id ?? wanted;
+  const form = identityForm(wanted);
+  return people.find((person) => person.id === wanted || formsOf(person).includes(form))?.id ?? wanted;
 }
 
 /** Compares canonical forms: rows that an operator wrote directly may have another spelling. */
-export function hasIdentity({ identities }: Pick<Person, 'identities'>, identity: string): boolean {
-  const wanted = identityForm(identity);
-  return identities.some((each) => identityForm(each) === wanted);
+export const hasIdentity = (person: Pick<Person, 'identities'>, identity: string): boolean =>
+  formsOf(person).includes(identityForm(identity));
+
+/** The canonical forms of lists of identities, which never change. A worker looks for the same people in every call. */
+const FORMS = new WeakMap<readonly string[], string[]>();
+
+function formsOf({ identities }: Pick<Person, 'identities'>): readonly string[] {
+  const known = FORMS.get(identities);
+  if (known) return known;
+  const forms = identities.map(identityForm);
+  FORMS.set(identities, forms);
+  return forms;
 }
 
 /** The sources of the values that a run writes. */

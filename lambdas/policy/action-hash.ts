@@ -41,7 +41,15 @@ export function actionHash(
     const { makers: _ignored, ...facts } = action;
     return hashOf(JSON.parse(JSON.stringify({ action: facts, input, policyHash, workflow })));
   }
-  const { facts, ...digests } = actionDigests(action, input, salt);
+  return hashOfDigests(actionDigests(action, input, salt), policyHash, workflow);
+}
+
+/** The action hash in a run that has a salt, from what it is made of. */
+export function hashOfDigests(
+  { facts, ...digests }: ActionDigests,
+  policyHash: string,
+  workflow: { name: string; version: number },
+): string {
   return hashOf({
     action: facts,
     ...digests,

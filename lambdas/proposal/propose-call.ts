@@ -1,6 +1,6 @@
 import { connectorOf, type Operation, type Proposal } from '../connectors/connector.ts';
 import { makersOf, type Person } from '../people/people.ts';
-import { type ActionDigests, actionDigests, actionHash } from '../policy/action-hash.ts';
+import { type ActionDigests, actionDigests, actionHash, hashOfDigests } from '../policy/action-hash.ts';
 import type { Environment, Policy, PolicyDecision, PolicyRequest, ProposedAction } from '../policy/policy.ts';
 import { type BeforeValues, beforeValues } from '../policy/policy-facts.ts';
 import { type Circumstances, policyRequest, proposedAction } from '../policy/proposed-action.ts';
@@ -112,10 +112,17 @@ export async function decideOnCall(
     return found;
   };
   const decision = await policy.decide(request, { fresh, ...(read && { readBefore }) });
-  const hash = actionHash(action, input, decision.policyHash, run.workflow, run.salt);
+  const digests = run.salt === undefined ? undefined : actionDigests(action, input, run.salt);
+  const { policyHash } = decision;
   return {
-    ...{ ...proposed, action, request: found ? { ...request, before: found } : request, decision, actionHash: hash },
-    ...(run.salt !== undefined && { digests: actionDigests(action, input, run.salt) }),
+    ...proposed,
+    action,
+    request: found ? { ...request, before: found } : request,
+    decision,
+    actionHash: digests
+      ? hashOfDigests(digests, policyHash, run.workflow)
+      : actionHash(action, input, policyHash, run.workflow),
+    ...(digests && { digests }),
   };
 }
 

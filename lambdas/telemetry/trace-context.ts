@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { sha256Hex } from '../run/canonical-json.ts';
 import type { Run } from '../run/run.ts';
 
 /** The header `traceparent` of W3C Trace Context. A version after 00 may have more fields, which are ignored. */
@@ -47,10 +47,7 @@ export const traceparentOf = (run: Traced, spanName: string): string =>
 const headerOf = ({ traceId, spanId }: TraceParent): string => `00-${traceId}-${spanId}-${SAMPLED}`;
 
 function hexOf(parts: readonly string[], bytes: number): string {
-  const hex = createHash('sha256')
-    .update(JSON.stringify(parts))
-    .digest('hex')
-    .slice(0, 2 * bytes);
+  const hex = sha256Hex(JSON.stringify(parts)).slice(0, 2 * bytes);
   // An id of zeros only is invalid.
   return ZEROS.test(hex) ? `${hex.slice(0, -1)}1` : hex;
 }

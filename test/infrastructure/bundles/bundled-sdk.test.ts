@@ -21,7 +21,7 @@ beforeAll(async () => {
   const { outputFiles } = buildSync({
     stdin: {
       contents: `export { S3Client, PutObjectCommand } from '@aws-sdk/client-s3';
-        export { DynamoDBClient, GetItemCommand } from '@aws-sdk/client-dynamodb';`,
+        export { DynamoDBClient, GetItemCommand, TransactWriteItemsCommand } from '@aws-sdk/client-dynamodb';`,
       resolveDir: ROOT,
     },
     ...{ bundle: true, platform: 'node', format: 'esm', mainFields: ['module', 'main'], write: false },
@@ -83,4 +83,27 @@ it('concurrent requests to DynamoDB are tried again and get their own responses'
   );
   expect(got.map(({ Item }) => Item?.id?.N)).toEqual(numbers.map(String));
   expect(sent.length).toBeGreaterThan(REQUESTS);
+});
+
+it('a transaction that is sent again to DynamoDB has the same token and bytes, and each one has its own token', async () => {
+  const sent: Sent[] = [];
+  const client = new sdk.DynamoDBClient({ ...settings, requestHandler: handler(() => '{}', sent) });
+  const bytes = (number: number) => Buffer.from(`row ${number}`);
+  await Promise.all(
+    numbers.map((number) => {
+      const Item = { id: { N: String(number) }, doc: { B: bytes(number) } };
+      return client.send(new sdk.TransactWriteItemsCommand({ TransactItems: [{ Put: { TableName: 'T', Item } }] }));
+    }),
+  );
+  const tokens = new Map<string, Set<string>>();
+  for (const { hostname, body } of sent) {
+    expect(hostname).toBe('dynamodb.eu-central-1.amazonaws.com');
+    const { ClientRequestToken, TransactItems } = JSON.parse(Buffer.from(body).toString());
+    const { id, doc } = TransactItems[0].Put.Item;
+    expect(doc).toEqual({ B: bytes(id.N).toString('base64') });
+    tokens.set(id.N, (tokens.get(id.N) ?? new Set()).add(ClientRequestToken));
+  }
+  expect(sent.length).toBeGreaterThan(REQUESTS);
+  expect([...tokens.values()].map(({ size }) => size)).toEqual(numbers.map(() => 1));
+  expect(new Set([...tokens.values()].flatMap((each) => [...each])).size).toBe(REQUESTS);
 });
