@@ -5,7 +5,7 @@ import { tablesOf } from './tables.ts';
 
 type Attributes = Record<string, Record<string, unknown>>;
 
-/** As Lambda receives it. `eventName` is undefined if a put may have replaced a row: only DynamoDB knows. */
+/** As Lambda receives it, without `SizeBytes`, which no function reads. `eventName` is undefined if a put may have replaced a row: only DynamoDB knows. */
 export interface StreamRecord {
   eventID: string;
   eventName: 'INSERT' | 'MODIFY' | 'REMOVE' | undefined;

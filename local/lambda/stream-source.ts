@@ -110,7 +110,7 @@ async function deliver(options: StreamSourceOptions, batch: StreamRecord[], sign
 /** The index of the first record that failed, or undefined. */
 async function attempt(options: StreamSourceOptions, batch: StreamRecord[]): Promise<number | undefined> {
   options.checkAccess();
-  const result = await options.invoke(options.functionArn, { Records: batch.map(withSize) });
+  const result = await options.invoke(options.functionArn, { Records: batch });
   if (!options.reportBatchItemFailures || !isFields(result)) return undefined;
   const failures = result.batchItemFailures;
   if (failures === undefined || (Array.isArray(failures) && failures.length === 0)) return undefined;
@@ -118,13 +118,6 @@ async function attempt(options: StreamSourceOptions, batch: StreamRecord[]): Pro
   const indexes = failed.map((id) => batch.findIndex(({ dynamodb }) => dynamodb.SequenceNumber === id));
   // As Lambda does: everything from the first failure on is sent again; an unknown number fails the whole batch.
   return Math.max(0, Math.min(...indexes));
-}
-
-/** The size is computed here, because filters exclude most records. */
-function withSize(record: StreamRecord) {
-  const { Keys, NewImage } = record.dynamodb;
-  const SizeBytes = Buffer.byteLength(JSON.stringify(NewImage ?? Keys));
-  return { ...record, dynamodb: { ...record.dynamodb, SizeBytes } };
 }
 
 function failedBatch(batch: StreamRecord[], condition: string): Record<string, unknown> {
