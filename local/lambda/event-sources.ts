@@ -6,6 +6,7 @@ import type { Iam } from '../iam/iam.ts';
 import type { ResolvedResource, ResolvedStack } from '../template/template.ts';
 import { parseFilters } from './event-filter.ts';
 import { startEventSource } from './event-source.ts';
+import { DEFAULT_CONCURRENCY } from './functions.ts';
 import { startStreamSource } from './stream-source.ts';
 
 interface SourceOptions {
@@ -21,8 +22,6 @@ interface SourceOptions {
 /** The defaults of Lambda. */
 const QUEUE_BATCH_DEFAULT = 10;
 const STREAM_BATCH_DEFAULT = 100;
-/** More concurrent invocations are not faster on a small machine. */
-const CONCURRENCY_MAX = 4;
 
 const QUEUE_ACTIONS = ['sqs:ReceiveMessage', 'sqs:DeleteMessage', 'sqs:GetQueueAttributes'];
 const STREAM_ACTIONS = ['dynamodb:DescribeStream', 'dynamodb:GetRecords', 'dynamodb:GetShardIterator'];
@@ -46,7 +45,8 @@ function queueSource(mapping: ResolvedResource, options: SourceOptions) {
     queueArn,
     batchSize: Number(properties.BatchSize ?? QUEUE_BATCH_DEFAULT),
     batchingWindowMs: Number(properties.MaximumBatchingWindowInSeconds ?? 0) * 1000,
-    maximumConcurrency: Math.min(Number(scaling?.MaximumConcurrency ?? 2), CONCURRENCY_MAX),
+    // Further invocations would wait for a thread, with the messages that came first, instead of with full batches.
+    maximumConcurrency: Math.min(Number(scaling?.MaximumConcurrency ?? 2), DEFAULT_CONCURRENCY),
     checkAccess: () => consumer.require(QUEUE_ACTIONS, queueArn),
     onError: (error) => options.log(consumer.logicalId, `a batch stays in the queue: ${String(error)}`),
   });

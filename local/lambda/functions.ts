@@ -57,7 +57,7 @@ export interface FunctionStats {
 }
 
 /** At least two, to find concurrency bugs. At most the number of cores, and four: each thread compiles its bundle and needs memory. */
-const DEFAULT_CONCURRENCY = Math.max(2, Math.min(4, availableParallelism()));
+export const DEFAULT_CONCURRENCY = Math.max(2, Math.min(4, availableParallelism()));
 /** Lambda's limit for a synchronous request and its response. */
 const PAYLOAD_LIMIT_BYTES = 6 * 1024 * 1024;
 
