@@ -20,6 +20,7 @@ import { type TableShape, tableDefinition } from '../local/dynamodb/table-defini
 import { createTables, tablesOf } from '../local/dynamodb/tables.ts';
 import type { Assembly } from '../local/template/synthesize.ts';
 import { type ResolvedStack, resolveTemplate } from '../local/template/template.ts';
+import { DynamoDbUnits } from './bill/dynamodb-units.ts';
 
 const TENANT = 'acme';
 const PAGE = 50;
@@ -152,25 +153,20 @@ function asItIsNow(started: Run & { dueAt?: string }, index: number): Run {
   }
 }
 
-interface Consumed {
-  CapacityUnits?: number;
-}
-
 class Lists {
   readonly #ports: Parameters<typeof handleRuns>[0];
   readonly #runs: DynamoRunStore;
   readonly #count: number;
-  #used = { requests: 0, readUnits: 0 };
+  readonly #units = new DynamoDbUnits([]);
+  #requests = 0;
 
   constructor(client: DynamoDBClient, table: string, count: number) {
     this.#count = count;
     client.middlewareStack.add(
-      (next) => async (args) => {
-        this.#used.requests += 1;
-        Object.assign(args.input, { ReturnConsumedCapacity: 'TOTAL' });
+      (next, { commandName }) => async (args) => {
         const result = await next(args);
-        const { ConsumedCapacity = [] } = result.output as { ConsumedCapacity?: Consumed | Consumed[] };
-        for (const { CapacityUnits = 0 } of [ConsumedCapacity].flat()) this.#used.readUnits += CapacityUnits;
+        this.#requests += 1;
+        this.#units.observe((commandName ?? '').replace(/Command$/, ''), args.input, result.output);
         return result;
       },
       { step: 'initialize' },
@@ -189,13 +185,18 @@ class Lists {
   async measure(): Promise<Record<string, ListFigure>> {
     const figures: Record<string, ListFigure> = {};
     for (const [name, query] of Object.entries(singleFilters(this.#count))) {
-      this.#used = { requests: 0, readUnits: 0 };
+      this.#reset();
       figures[name] = await this.#list(query);
     }
-    this.#used = { requests: 0, readUnits: 0 };
+    this.#reset();
     const prefix = runIdOf(this.#count - 1).slice(0, 12);
     figures['id prefix'] = await this.#timed(() => this.#runs.runIdsStartingWith(TENANT, prefix, 6));
     return figures;
+  }
+
+  #reset(): void {
+    this.#units.reset();
+    this.#requests = 0;
   }
 
   async #list(query: Record<string, string>): Promise<ListFigure> {
@@ -208,13 +209,14 @@ class Lists {
     const first = await this.#timed(() => readPage(PAGE));
     if (first.rows === PAGE || cursor === null) return first;
     for (let rows = first.rows; rows < PAGE && cursor !== null; ) rows += (await readPage(PAGE - rows)).length;
-    return { ...first, requestsUntilFull: this.#used.requests };
+    return { ...first, requestsUntilFull: this.#requests };
   }
 
   async #timed(read: () => Promise<unknown[]>): Promise<ListFigure> {
     const beganMs = performance.now();
     const rows = await read();
-    return { ...this.#used, rows: rows.length, ms: Math.round(performance.now() - beganMs) };
+    const readUnits = this.#units.report().reads;
+    return { requests: this.#requests, readUnits, rows: rows.length, ms: Math.round(performance.now() - beganMs) };
   }
 
   async #get(query: Record<string, string>): Promise<{ runs: unknown[]; nextCursor: string | null }> {

@@ -146,10 +146,11 @@ function bytesOf(item: Item | undefined): number {
   );
 }
 
-/** Of the wire format, in which binary values are base64. A number has a byte for two digits, and one more. */
+/** In the wire format binary values are base64, in the SDK's they are bytes. A number has a byte for two digits, and one more. */
 function valueBytes({ S, B, N }: Value): number {
   if (typeof S === 'string') return Buffer.byteLength(S);
   if (typeof B === 'string') return Buffer.from(B, 'base64').length;
+  if (B instanceof Uint8Array) return B.length;
   if (typeof N === 'string') return Math.ceil(N.length / 2) + 1;
   return 1;
 }
