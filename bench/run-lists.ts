@@ -20,7 +20,7 @@ import { type TableShape, tableDefinition } from '../local/dynamodb/table-defini
 import { createTables, tablesOf } from '../local/dynamodb/tables.ts';
 import type { Assembly } from '../local/template/synthesize.ts';
 import { type ResolvedStack, resolveTemplate } from '../local/template/template.ts';
-import { DynamoDbUnits } from './bill/dynamodb-units.ts';
+import { DynamoDbUnits, type Request, type Response } from './bill/dynamodb-units.ts';
 
 const TENANT = 'acme';
 const PAGE = 50;
@@ -163,12 +163,17 @@ class Lists {
   constructor(client: DynamoDBClient, table: string, count: number) {
     this.#count = count;
     client.middlewareStack.add(
-      (next, { commandName }) => async (args) => {
-        const result = await next(args);
-        this.#requests += 1;
-        this.#units.observe((commandName ?? '').replace(/Command$/, ''), args.input, result.output);
-        return result;
-      },
+      (next, { commandName }) =>
+        async (args) => {
+          const result = await next(args);
+          this.#requests += 1;
+          this.#units.observe(
+            (commandName ?? '').replace(/Command$/, ''),
+            args.input as Request,
+            result.output as Response,
+          );
+          return result;
+        },
       { step: 'initialize' },
     );
     this.#runs = new DynamoRunStore(client, table, systemPause, systemClock);

@@ -10,14 +10,14 @@ interface Write {
   ExpressionAttributeValues?: Item;
 }
 
-interface Request extends Write {
+export interface Request extends Write {
   TransactItems?: Partial<Record<'Put' | 'Update' | 'Delete' | 'ConditionCheck', Write>>[];
   ConsistentRead?: boolean;
   IndexName?: string;
   RequestItems?: Record<string, { ConsistentRead?: boolean }>;
 }
 
-interface Response {
+export interface Response {
   Item?: Item;
   Items?: Item[];
   Responses?: Record<string, Item[]>;
