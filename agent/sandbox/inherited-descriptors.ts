@@ -1,4 +1,5 @@
 import { closeSync, readdirSync, readFileSync } from 'node:fs';
+import tls from 'node:tls';
 
 const FIRST = 3;
 const CLOSED_FOR_COMMANDS = 0o2000000;
@@ -9,6 +10,10 @@ const CLOSED_FOR_COMMANDS = 0o2000000;
  */
 export function closeInheritedDescriptors(): void {
   if (process.platform !== 'linux') return;
+  // Node.js reads certificates (NODE_EXTRA_CA_CERTS) in a thread, from a file that commands would inherit. This waits until it has
+  // closed the file. Otherwise both would close it, and the second time it could be the journal, which has the number by then.
+  // Older releases do not have the function, and read certificates only for the first connection.
+  tls.getCACertificates?.('default');
   for (const descriptor of inheritable()) closeSync(descriptor);
 }
 

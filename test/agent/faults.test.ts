@@ -51,15 +51,17 @@ describe('an agent that is killed', () => {
       runtime.offer(runtime.statement({ command: marking(mark), session_id, assignment_id: `${session_id}.0.1` }));
       const first = start(dir, point);
       // The last entry is written after the result was accepted. Nobody kills an agent without a point.
-      if (point === '') await runtime.until(() => runtime.reports.length > 0 && journalOf(dir).includes('"ended"'));
-      else await first.exit;
+      const hasEnded = () => runtime.reports.length > 0 && journalOf(dir).includes('"ended"');
+      await Promise.race([first.exit, ...(point === '' ? [runtime.until(hasEnded)] : [])]);
       first.process.kill('SIGKILL');
       await first.exit;
       const changes = changesOf(dir);
       const again = start(dir, '');
+      // A sync of the first agent may still arrive.
+      await Promise.race([runtime.until(() => runtime.registrations.length === 2), again.exit]);
       const before = runtime.syncs.length;
       const isKnown = () => runtime.reports.length > 0 && runtime.offers.length === 0;
-      await runtime.until(() => runtime.syncs.length > before && isKnown());
+      await Promise.race([runtime.until(() => runtime.syncs.length > before && isKnown()), again.exit]);
       again.process.kill('SIGTERM');
       const exitCode = await again.exit;
       const journal = Journal.open(join(dir, 'journal.jsonl'), Date.now());

@@ -340,6 +340,31 @@ describe.each([
     await expect(ask('POST', says(200, cut, { 'content-encoding': 'gzip' }))).rejects.toMatchObject(UNKNOWN);
   });
 
+  it.each(['constructor', '__proto__', 'toString', 'identity', ''])(
+    'reads a body whose encoding is said to be "%s" as it is',
+    async (encoding) => {
+      expect(await ask('POST', says(200, DONE, { 'content-encoding': encoding }))).toMatchObject({
+        body: { done: true },
+      });
+    },
+  );
+
+  it('uses the connection again after an empty response whose body it cancels', async () => {
+    const connections = new Set<number | undefined>();
+    answering = (request, response) => {
+      connections.add(request.socket.remotePort);
+      response.end();
+    };
+    for (let sent = 0; sent < 10; sent += 1) {
+      const response = await fetch(url, { method: 'POST', body: 'message' });
+      await response.body?.cancel();
+      // The end of the response is known a moment later.
+      await new Promise(setImmediate);
+    }
+    // The `fetch` of Node.js opens a second one.
+    expect(connections.size).toBeLessThanOrEqual(2);
+  });
+
   it('sends nothing to an address with a password', async () => {
     const address = url.replace('http://', 'http://name:password@');
     await expect(ask('POST', says(200, DONE), address)).rejects.toMatchObject(UNKNOWN);

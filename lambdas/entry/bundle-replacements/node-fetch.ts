@@ -22,10 +22,11 @@ const agents = { plain: /* @__PURE__ */ new PlainAgent(KEEP_ALIVE), tls: /* @__P
 // As the `fetch` of Node.js: an empty body may be said to be compressed. HTTP shows whether a body is complete, or its reader does.
 const GZIP = { flush: constants.Z_SYNC_FLUSH, finishFlush: constants.Z_SYNC_FLUSH };
 const BROTLI = { flush: constants.BROTLI_OPERATION_FLUSH, finishFlush: constants.BROTLI_OPERATION_FLUSH };
-const DECODERS: Record<string, () => NodeJS.ReadWriteStream & Readable> = {
-  gzip: () => createGunzip(GZIP),
-  br: () => createBrotliDecompress(BROTLI),
-};
+/** A map, because the other side chooses the name that is looked up: `constructor` would be found in an object. */
+const DECODERS = new Map<string, () => NodeJS.ReadWriteStream & Readable>([
+  ['gzip', () => createGunzip(GZIP)],
+  ['br', () => createBrotliDecompress(BROTLI)],
+]);
 const ACCEPTED = 'gzip, br';
 
 /**
@@ -86,7 +87,13 @@ class Fetched {
         return value === undefined ? null : [value].flat().join(', ');
       },
     };
-    this.body = Object.assign(decoded(response), { cancel: async () => void response.destroy() });
+    const body = decoded(response);
+    const cancel = async () => {
+      // The next request uses the connection, if nothing more of this response arrives on it.
+      if (response.complete && body === response) response.resume();
+      else response.destroy();
+    };
+    this.body = Object.assign(body, { cancel });
   }
 
   get ok(): boolean {
@@ -105,7 +112,7 @@ class Fetched {
 }
 
 function decoded(response: IncomingMessage): Readable {
-  const decoder = DECODERS[String(response.headers['content-encoding']).toLowerCase().replace(/^x-/, '')];
+  const decoder = DECODERS.get(String(response.headers['content-encoding']).toLowerCase().replace(/^x-/, ''));
   // The reader of the decoder sees the errors of both.
   return decoder ? pipeline(response, decoder(), () => undefined) : response;
 }

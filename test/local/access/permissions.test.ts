@@ -243,7 +243,6 @@ async function runsThatPeopleStart(): Promise<void> {
   await own('PUT', '/automations/label-now', { trigger: { source: 'manual' }, workflow });
   await own('PUT', '/sources/alerts', { title: 'Alert', event: '{% trigger.payload.status %}' });
   await own('PUT', '/automations/on-alert', { trigger: { source: 'generic', event: 'alerts.firing' }, workflow });
-  await own('PUT', '/schedules/hourly', { automation: 'label-now', rate: '1 hour' });
   await host.advance(61_000);
   const { runId } = await own('POST', '/runs', { workflow: { name: 'label-now' } }, { 'idempotency-key': 'one' });
   // Before the next run, which would otherwise sometimes be the one that makes the identical write.
@@ -257,6 +256,8 @@ async function runsThatPeopleStart(): Promise<void> {
   const facts = { secret: localSecret('generic/alerts', 'acme'), id: 'alert-1', event: '', nowMs: await host.now() };
   const headers = signedHeaders('generic/alerts', Buffer.from(body), facts);
   expect((await host.send({ path: '/webhooks/generic/acme/alerts', headers, body })).status).toBe(202);
+  // Only now: if the clock passed the full hour earlier, the run of the schedule would be the one that makes the write.
+  await own('PUT', '/schedules/hourly', { automation: 'label-now', rate: '1 hour' });
   const { nextRuns } = await own('GET', '/schedules/hourly');
   await host.advance(Date.parse(nextRuns[0] ?? '') - (await host.now()) + 1_000);
   await host.sweep();
