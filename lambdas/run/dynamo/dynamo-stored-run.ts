@@ -1,7 +1,7 @@
 import type { Commit, StepWrite } from '../commit.ts';
-import { CLOCK_SKEW_MS, later } from '../lease.ts';
+import { CLOCK_SKEW_MS, LEASE_DURATION_MS, later } from '../lease.ts';
 import { type ActiveRun, isTerminal, type Run, type RunStatus } from '../run.ts';
-import { dueTimeStep } from '../run-store.ts';
+import { DUE_TIME_STEP_MS, dueTimeStep } from '../run-store.ts';
 import type { Step } from '../step.ts';
 import { commitRow, docOf, type Item, keyOf, PACKED, toItem } from './dynamo-items.ts';
 import * as keys from './dynamo-keys.ts';
@@ -77,6 +77,8 @@ export function needsRunRow(before: Run, after: Run): boolean {
   if (before.seq === 1 || isTerminal(before) || isTerminal(after) || !IN_MOTION.includes(after.status)) return true;
   if (before.dueAt === undefined || after.dueAt === undefined) return true;
   if (before.dueAt <= later(after.updatedAt, CLOCK_SKEW_MS)) return true;
+  // Due later than a lease: it waits. A rollback does so without another status, until people have approved an undo.
+  if (after.dueAt > later(after.updatedAt, LEASE_DURATION_MS + DUE_TIME_STEP_MS)) return true;
   return dueTimeStep(before.dueAt) !== dueTimeStep(after.dueAt) || !hasSameLasting(before, after);
 }
 

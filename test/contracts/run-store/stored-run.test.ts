@@ -140,20 +140,23 @@ it.each([RUN_SORT_KEY, 'STEP#0000'])('a run of which %s was read before a commit
   expect(reads).toBe(2);
 });
 
-it('the row of a run that waits is written with every commit, because the lists of open runs prove its head', async () => {
-  const dueAt = later(AT, 5 * 24 * 60 * MINUTE_MS);
-  let run = await committed(
-    after(await running(), 2)
-      .move('waiting_approval', BY)
-      .note({ dueAt })
-      .seal(),
-  );
-  // Somebody votes, and the others are reminded: nothing of this changes when it is due.
-  for (const minutes of [60, 24 * 60]) {
-    run = await committed(new ChangeDraft(run, later(AT, minutes * MINUTE_MS)).seal());
-    expect(await store.someRuns(run.tenant, [run.runId])).toEqual([run]);
-  }
-});
+it.each(['waiting_approval', 'rolling_back'] as const)(
+  'the row of a run that waits in %s is written with every commit, because the lists of open runs prove its head',
+  async (status) => {
+    const dueAt = later(AT, 5 * 24 * 60 * MINUTE_MS);
+    let run = await committed(
+      after(await running(), 2)
+        .move(status, BY)
+        .note({ dueAt })
+        .seal(),
+    );
+    // Somebody votes, and the others are reminded: nothing of this changes when it is due.
+    for (const minutes of [60, 24 * 60]) {
+      run = await committed(new ChangeDraft(run, later(AT, minutes * MINUTE_MS)).seal());
+      expect(await store.someRuns(run.tenant, [run.runId])).toEqual([run]);
+    }
+  },
+);
 
 it('the row of a run is written if its status, its lists or its due time change, and otherwise its state is still complete', async () => {
   const rows: string[][] = [];
