@@ -66,12 +66,12 @@ export class AgentProgram {
     });
   }
 
-  /** Takes nothing new, finishes what runs, and ends. */
+  /** Finishes its commands, accepts no new ones, and ends. */
   drain(reason: string): void {
     if (this.#drainReason !== undefined) return;
     this.#drainReason = reason;
     this.#assignments.drain();
-    this.#ports.log.info('draining: finishing what runs, taking nothing new', { reason });
+    this.#ports.log.info('draining: finishing commands, accepting no new ones', { reason });
     this.#wake.abort();
   }
 
@@ -176,7 +176,7 @@ export class AgentProgram {
     if (sync.drain !== this.#isRuntimeDraining) {
       this.#isRuntimeDraining = sync.drain;
       this.#ports.log.info(
-        sync.drain ? 'the runtime drains this agent: it gets nothing new' : 'the runtime assigns work again',
+        sync.drain ? 'the runtime drains this agent: it accepts no new commands' : 'the runtime assigns work again',
       );
     }
     this.#assignments.apply(sync);

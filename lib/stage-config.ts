@@ -151,7 +151,7 @@ const StageSettings = z.strictObject({
   workerConcurrency: z.int().min(2).max(1000).default(50),
   /** How long the rows of a run remain after it was sealed. Evidence and receipts stay. Default: for ever. */
   finishedRunRetentionDays: z.int().min(7).max(36_500).optional(),
-  /** Maximum number of concurrent seals; each takes about half a second. They use unreserved concurrency. */
+  /** Maximum number of concurrent seals; each seals up to 10 runs in about half a second. They use unreserved concurrency. */
   sealConcurrency: z.int().min(2).max(50).default(10),
   /**
    * How long a finished run waits for others to be sealed with it; up to 10 share a signature and an object. 0: not at all. The sweeper sends

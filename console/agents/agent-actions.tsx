@@ -34,7 +34,8 @@ export function DrainOrResume({ agent, isRow = false }: { agent: Agent; isRow?: 
       about={name}
       effect={
         <p>
-          <UntrustedText text={name} /> {stillRuns(commands.length)} It gets nothing new until somebody resumes it.
+          <UntrustedText text={name} /> {stillRuns(commands.length)} It accepts no new commands until somebody resumes
+          it.
         </p>
       }
       right="agents:control"
@@ -42,7 +43,7 @@ export function DrainOrResume({ agent, isRow = false }: { agent: Agent; isRow?: 
       command={(reason) => `countersign agents drain ${word(name)}${reason && ` --reason ${word(reason)}`}`}
       run={async (reason) => {
         await call('POST /api/v1/agents/{id}/drain', { params, body: reason === '' ? {} : { reason } });
-        return `${name} drains: it gets nothing new.`;
+        return `${name} drains: it accepts no new commands.`;
       }}
     />
   );

@@ -253,7 +253,7 @@ export function AutomationForm({ automation, onSaved }: { automation?: Automatio
 }
 
 const STRATEGIES: Record<Strategy, string> = {
-  none: 'Its steps say it',
+  none: 'Named in its steps',
   fixed: 'Always one configuration',
   agent_decide: 'A model picks a configuration',
 };

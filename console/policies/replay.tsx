@@ -78,7 +78,7 @@ export function Replay({ files, isChanged }: { files: Files; isChanged: boolean 
         }
       >
         <p className="secondary">
-          Decides again about the recorded requests of past runs with the policies above
+          Evaluates the recorded requests of past runs with the policies above
           {isChanged ? '' : ', which are those in force'}. Nothing changes.
         </p>
         <TextField label="Only runs since" type="date" optional value={since} onChange={setSince} />

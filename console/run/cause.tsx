@@ -32,7 +32,7 @@ export function Cause({ whole: { run, receipts }, step }: { whole: WholeRun; ste
       )}
       <p>
         {open.length > 0
-          ? `What to do: ${open.join(', ')}. Under “What you can do” you read what each of them does.`
+          ? `What to do: ${open.join(', ')}. “What you can do” explains each action.`
           : 'You cannot do anything about it with your role.'}
       </p>
     </Alert>

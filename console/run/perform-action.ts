@@ -14,7 +14,7 @@ export const LABELS: Record<RunAction['action'], string> = {
   resolve: 'Resolve the run',
   rerun: 'Run it again',
   replay: 'Replay from the failed step',
-  assign: 'Take care of it',
+  assign: 'Assign it to me',
   release: 'Release it',
 };
 /** Sends an action. Returns the id of the run that it started, if it did. */

@@ -97,7 +97,7 @@ export function ScheduleForm({ schedule, onSaved }: { schedule?: Schedule; onSav
           value={typed.kind}
           options={[
             { value: 'cron', text: 'Times of a day (cron)' },
-            { value: 'rate', text: 'A fixed distance' },
+            { value: 'rate', text: 'A fixed interval' },
           ]}
           onChange={(kind) => change({ kind })}
         />

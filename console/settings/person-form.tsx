@@ -10,7 +10,7 @@ const ROLE_TEXTS: Record<Role, string> = {
   owner: 'Owner: everything, and confirms changes of people',
   admin: 'Admin: everything but confirming changes of people',
   operator: 'Operator: starts and controls runs, agents and schedules',
-  approver: 'Approver: decides about writes',
+  approver: 'Approver: decides on writes',
   member: 'Member: reads',
   auditor: 'Auditor: reads, with the history of changes and API keys',
 };

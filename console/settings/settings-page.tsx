@@ -141,7 +141,7 @@ function SettingsForm({ settings }: { settings: Settings }) {
         <CheckField
           key={name}
           label={FLAGS[name].label}
-          hint={`Off: ${whenOff}.${source === 'tenant' ? '' : source === 'stage' ? ' Now as the stage sets it.' : ' Now the default.'}`}
+          hint={`Off: ${whenOff}.${source === 'tenant' ? '' : source === 'stage' ? ' The stage sets it.' : ' This is the default.'}`}
           checked={typed[`features.${name}`] === 'true'}
           onChange={(on) => change(`features.${name}`, String(on))}
         />

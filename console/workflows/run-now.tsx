@@ -54,7 +54,7 @@ export function RunNow({ of, inputs, given }: RunNowProps) {
       run={start}
     >
       <p className="secondary">
-        Policy decides about every write of the run. You supply its inputs, so you cannot approve its writes.
+        Policy decides on every write of the run. You supply its inputs, so you cannot approve its writes.
       </p>
       <InputsForm
         inputs={inputs}

@@ -45,7 +45,7 @@ export async function registerAgent(
     throw new CountersignError(
       'INPUT_INVALID',
       `${agent.name} was enrolled for ${agent.environments.join(', ')}, not for ${refused.join(', ')}; ` +
-        'register without it, or ask an owner for an enrolment token with it',
+        'register without it, or ask an owner or admin for an enrolment token with it',
     );
   }
   return changeAgent(ports, agent, (now) => {

@@ -33,7 +33,7 @@ export const AgentEnvironment = z.enum(AGENT_ENVIRONMENTS);
 export const AGENT_STATES = ['idle', 'assigned', 'executing', 'draining', 'errored', 'offline'] as const;
 export type AgentState = (typeof AGENT_STATES)[number];
 
-const AgentTerm = z.string().regex(/^[a-z0-9][a-z0-9._-]{0,62}$/, 'use lower case letters, digits, ".", "_" and "-"');
+const AgentTerm = z.string().regex(/^[a-z0-9][a-z0-9._-]{0,62}$/, 'use lower-case letters, digits, ".", "_" and "-"');
 export const Capabilities = z.array(AgentTerm).max(50);
 
 /** The type of a signed assignment. */

@@ -53,11 +53,11 @@ export interface Agent {
   requestCounter?: number;
   /** Whether the process holds an open socket, which "sync now" is sent through. */
   socket?: boolean;
-  /** It finishes what it runs and gets nothing new. */
+  /** It finishes its commands and accepts no new ones. */
   draining?: { at: string; by: string; reason?: string };
   /** The problem that the agent reported in its last sync. */
   errored?: { at: string; reason: string };
-  /** When it last had a problem, and when it last came back after it had been silent: it gets nothing new for a minute. */
+  /** When it last had a problem, and when it last came back after it had been silent: no new commands for a minute. */
   erroredAt?: string;
   backOnlineAt?: string;
   assignments: HeldAssignment[];

@@ -28,7 +28,7 @@ export const SigningKey = z.object({
 });
 export type SigningKey = z.infer<typeof SigningKey>;
 
-// POST /api/v1/agent/enrol: once, with a token of an owner. The request is signed with the new key.
+// POST /api/v1/agent/enrol: once, with an enrolment token. The request is signed with the new key.
 export const EnrolRequest = z.strictObject({
   token: z.string().min(20).max(200),
   public_key: PublicKey,
@@ -200,7 +200,7 @@ export const CompleteRequest = z.strictObject({
 });
 export const CompleteResponse = z.object({ result: z.enum(['accepted', 'duplicate', 'lease_lost']) });
 
-// POST /api/v1/agent/{id}/drain: finish what runs, take nothing new. POST /api/v1/agent/{id}/unregister: afterwards.
+// POST /api/v1/agent/{id}/drain: finish its commands, accept no new ones. POST /api/v1/agent/{id}/unregister: afterwards.
 export const DrainRequest = z.strictObject({ reason: z.string().max(500).optional() });
 export const DrainResponse = z.object({ state: z.enum(AGENT_STATES), running: z.int() });
 

@@ -1,7 +1,7 @@
 import { type Agent, type CommandEnvironment, freeSlots, heldAt, isOffline } from './agent.ts';
 import type { ProfileName } from './agent-terms.ts';
 
-/** An agent that had a problem, or was silent, gets nothing new for this long (source 001, 7.1). */
+/** An agent that had a problem, or was silent, gets no new commands for this long (source 001, 7.1). */
 const SKIPPED_AFTER_PROBLEM_MS = 60_000;
 
 /** `worker_requirements` of source 001, 3.3. */
@@ -72,7 +72,7 @@ export const isBest = ({ tried, load }: Rank): boolean => tried === 0 && load ==
 
 /** Why no agent is available, for the error of the step: the reasons with how many agents have each. */
 export function whyNobody(agents: readonly Agent[], needs: CommandNeeds, at: string): string {
-  if (agents.length === 0) return 'no agent is enrolled; enrol one with "countersign agent enrol"';
+  if (agents.length === 0) return 'no agent is enrolled; enrol one: countersign agents token NAME --environment ENV';
   const reasons = new Map<string, string[]>();
   for (const agent of agents) {
     const why = whyUnavailable(agent, needs, at) ?? 'is available';

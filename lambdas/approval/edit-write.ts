@@ -63,8 +63,11 @@ export async function editWrite(
   const { approvalId } = approval;
   const changed = changeApproval(draft, decidable, decided, changes);
   assertFits(changed, input);
-  if (deciders(changed, people, draft.at).length < changed.requirement.quorum) {
-    throw new CountersignError('INPUT_INVALID', 'after your edit, too few people would be left who may approve it');
+  const { quorum } = changed.requirement;
+  const left = deciders(changed, people, draft.at).length;
+  if (left < quorum) {
+    const detail = `after this edit, too few people could approve the write: it would need ${quorum}, and without you, its editor, ${left} could; approve or reject it without an edit`;
+    throw new CountersignError('INPUT_INVALID', detail);
   }
   draft
     .put({ ...step, input, governed: { request, decision, approvalId }, updatedAt: draft.at })
@@ -139,10 +142,15 @@ function editedWrite({ approval, step }: DecidableApproval, fields: Record<strin
   const { action } = approval;
   // An undo restores the earlier values: with other values it would be another write.
   if (!action || !operation || step.undoes !== undefined) {
-    throw new CountersignError('INPUT_INVALID', 'this approval has nothing that could be edited');
+    throw new CountersignError('INPUT_INVALID', 'this approval has no fields that you can edit; approve or reject it');
   }
   const changes = changesIn(action.fields, fields);
-  if (changes.length === 0) throw new CountersignError('INPUT_INVALID', 'nothing was changed');
+  if (changes.length === 0) {
+    throw new CountersignError(
+      'INPUT_INVALID',
+      'the edit changes no value; change a field, or approve or reject the write',
+    );
+  }
   // People have not seen the current value of a field that was not proposed.
   const foreign = changes.find(({ field }) => !Object.hasOwn(action.fields, field));
   if (foreign) {
@@ -151,7 +159,8 @@ function editedWrite({ approval, step }: DecidableApproval, fields: Record<strin
   }
   const fixed = changes.find(({ field }) => !Object.hasOwn(editableFields(action), field));
   if (fixed) {
-    throw new CountersignError('INPUT_INVALID', `${fixed.field} picks where the write goes; an edit may not change it`);
+    const detail = `an edit may not change ${fixed.field}; reject the write instead`;
+    throw new CountersignError('INPUT_INVALID', detail);
   }
   const { instance, environment } = action;
   const input = operation.edited(operation.parse(step.input), fields);

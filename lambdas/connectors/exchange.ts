@@ -96,7 +96,9 @@ async function readText(system: string, { body }: Response): Promise<string> {
       pieces.push(piece);
     }
   } catch (error) {
-    throw error instanceof ResponseTooLarge ? error : new OutcomeUnknown(`${system} sent half a response`, error);
+    throw error instanceof ResponseTooLarge
+      ? error
+      : new OutcomeUnknown(`${system} sent an incomplete response`, error);
   }
   return Buffer.concat(pieces).toString('utf8');
 }

@@ -90,7 +90,7 @@ export function errorForStatus(system: string, { status, header }: Head): Counte
 }
 
 export const rateLimited = (system: string, status: number, retryAfterMs: number = RATE_LIMIT_PAUSE_MS) =>
-  new TargetRefused(`${system} asked to slow down (${status})`, { retryable: true, retryAfterMs, status });
+  new TargetRefused(`${system} limits the rate of requests (${status})`, { retryable: true, retryAfterMs, status });
 
 export const retryAfterMs = (header: Head['header']): number | undefined =>
   pauseOf(Number(header('retry-after')) * 1000);

@@ -53,7 +53,11 @@ async function acceptWebhook(
   }
   const secrets = await intake.secrets.secretsFor(tenant, source);
   if (!isSigned(source, secrets, body, event.headers, intake.clock.now())) {
-    throw new Problem(401, 'UNAUTHORIZED', 'the signature does not match this tenant, body and time');
+    throw new Problem(
+      401,
+      'UNAUTHORIZED',
+      'the signature does not match this tenant, body and time; check the signing secret and the clock of the sender',
+    );
   }
   try {
     const delivered = await delivery(event.headers, parseJsonBody(jsonText(body.toString('utf8'))));

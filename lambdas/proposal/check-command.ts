@@ -56,6 +56,6 @@ async function checkProfile(
   const what = forbidden ? forbidden.message : `its rollback may not run: ${rollbackForbidden?.message}`;
   throw new CountersignError(
     'COMMAND_NOT_ALLOWED',
-    `${what}; change the command, or let an owner change the lists ("countersign agents set-profile")`,
+    `${what}; change the command, or ask an owner or admin to change the lists of ${profile}: countersign agents set-profile FILE`,
   );
 }

@@ -52,7 +52,7 @@ function listWarnings(id: string, command: AssignedCommand, profiles: readonly P
   const lists = profiles.find(({ name }) => name === command.profile) ?? builtInProfile(command.profile);
   const own = profileViolation(lists, command.command);
   const undo = command.rollback && profileViolation(lists, command.rollback);
-  const set = `extend the lists: countersign agents set-profile ${command.profile}`;
+  const set = `extend the lists of ${command.profile}: countersign agents set-profile FILE`;
   return [
     ...(own ? [`step ${id}: it would be refused, ${own.message}; ${set}`] : []),
     ...(undo ? [`step ${id}: its rollback would be refused, ${undo.message}; ${set}`] : []),
@@ -62,7 +62,9 @@ function listWarnings(id: string, command: AssignedCommand, profiles: readonly P
 const NAMED_MAX = 3;
 
 function agentWarnings(id: string, needs: CommandNeeds, agents: readonly Agent[]): string[] {
-  if (agents.length === 0) return [`step ${id}: no agent is enrolled; enrol one: countersign agents token NAME`];
+  if (agents.length === 0) {
+    return [`step ${id}: no agent is enrolled; enrol one: countersign agents token NAME --environment ENV`];
+  }
   const reasons = agents.map((agent) => ({ name: agent.name, why: whyUnsuitable(agent, needs) }));
   if (reasons.some(({ why }) => why === undefined)) return [];
   const each = reasons.slice(0, NAMED_MAX).map(({ name, why }) => `${name} ${why}`);

@@ -87,7 +87,7 @@ async function clicked(slack: Interactivity, actor: Actor, click: BlockActions):
   const approval = await read(slack, tenant, seen);
   if (action !== ACTIONS.showAll) assertSame(approval, seen);
   const modal = modalFor(action, approval);
-  if (!modal) return 'The fields are too long to edit in Slack; use the API.';
+  if (!modal) return 'The fields are too long to edit in Slack; edit them with "countersign approvals edit".';
   // A click can open a modal for three seconds only.
   await openView(await slack.connections.open(tenant, 'slack'), click.trigger_id, modal);
   return undefined;

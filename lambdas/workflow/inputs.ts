@@ -27,7 +27,7 @@ const choices = <Value extends z.ZodType>(value: Value) =>
 const byDefault = <Value extends z.ZodType>(value: Value) =>
   value.optional().describe('The value if nobody gives one.');
 
-const Name = z.string().regex(INPUT_NAME, 'use letters, digits and underscores; start with a small letter');
+const Name = z.string().regex(INPUT_NAME, 'use letters, digits and underscores; start with a lower-case letter');
 
 /** Few workflows take inputs, so their schemas are created with the first of them. */
 const InputDefinition = z.lazy(() => {

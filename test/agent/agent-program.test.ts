@@ -187,7 +187,7 @@ describe('an agent', () => {
     await expect(agent.then(({ ended }) => ended)).rejects.toThrow(/SIGNATURE_EXPIRED/);
   });
 
-  it('drains: it finishes what runs, takes nothing new, and unregisters', async () => {
+  it('drains: it finishes its commands, accepts no new ones, and unregisters', async () => {
     const agent = await start();
     runtime.offer(runtime.statement({ command: shell(`while [ ! -e ${mark()} ]; do sleep 0.05; done; echo done`) }));
     await runtime.until(() => runtime.syncs.some((sync) => sync.running.length === 1));

@@ -137,7 +137,7 @@ describe('testing', () => {
     '- { name: thawed, request: { tool: github.labels.add }, expect: allow }',
   ].join('\n');
 
-  it('decides about each case with the given policies, and puts nothing in force', async () => {
+  it('decides on each case with the given policies, and puts nothing in force', async () => {
     const before = (await ask(SHOW)).body.hash;
     const { status, body } = await ask(TEST, { policies: FREEZE, cases }, { role: 'member' });
     expect({ status, policies: body.policies }).toMatchObject({

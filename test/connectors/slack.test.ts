@@ -44,7 +44,7 @@ describe('Slack’s errors are final, retryable, or for an admin', () => {
   it.each([
     ['msg_too_long', { retryable: false, message: 'Slack refused (msg_too_long)' }],
     ['not_in_channel', { retryable: false, message: expect.stringContaining('invite the app') }],
-    ['missing_scope', { retryable: false, message: expect.stringContaining('ask an admin') }],
+    ['missing_scope', { retryable: false, message: expect.stringContaining('countersign connections test slack') }],
     ['restricted_action_read_only_channel', { retryable: false, message: expect.stringContaining('ask an admin') }],
     ['ekm_access_denied', { retryable: false, message: expect.stringContaining('ask an admin') }],
     ['token_revoked', { retryable: false, message: expect.stringContaining('ask an admin') }],

@@ -33,7 +33,8 @@ describe('a webhook', () => {
   ])('with %s is unauthorized with the same message, and nothing is written', async (_what, event) => {
     await expect(receive(event)).rejects.toMatchObject({
       status: 401,
-      message: 'the signature does not match this tenant, body and time',
+      message:
+        'the signature does not match this tenant, body and time; check the signing secret and the clock of the sender',
     });
     expect(await count()).toBe(0);
     expect(intake.queue.receive()).toEqual([]);

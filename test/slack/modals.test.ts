@@ -87,7 +87,9 @@ describe('the modal of an edit', () => {
     const approval = approvalOf(writing({ long: 'x'.repeat(3_001), short: 'y' }));
     const partly = editModal(approval);
     expect(inputsOf(partly).map(({ block_id, label }) => [block_id, label.text])).toEqual([['field-1', 'short']]);
-    expect(readable(partly.blocks)).toContain('1 more field does not fit into this form; edit it through the API.');
+    expect(readable(partly.blocks)).toContain(
+      '1 more field does not fit into this form; edit it with "countersign approvals edit".',
+    );
     expect(typedEdit(approval, submitted(partly, { short: 'z' }))).toEqual({ changed: { short: 'z' } });
     expect(hasInputs(editModal(approvalOf(writing({ long: 'x'.repeat(3_001) }))))).toBe(false);
   });
@@ -99,7 +101,9 @@ describe('the modal of an edit', () => {
     const partly = editModal(approvalOf(writing(hebrew)));
     expect(viewProblems(partly)).toBeUndefined();
     expect(inputsOf(partly)).toHaveLength(24);
-    expect(readable(partly.blocks)).toContain('16 more fields do not fit into this form; edit them through the API.');
+    expect(readable(partly.blocks)).toContain(
+      '16 more fields do not fit into this form; edit them with "countersign approvals edit".',
+    );
   });
 
   it('shows a reference by its name with the sys_id second, and says which names can be entered', () => {

@@ -27,7 +27,7 @@ export const keys: readonly Command[] = [
     description: 'create an API key, which is shown once',
     details: [
       'A key has at most your rights, and loses those that its person loses.',
-      'A key for another person requires the right api-keys:write and may only read: you know it, too.',
+      'A key for another person requires the right api-keys:write and may only read, because you know it too.',
     ].join('\n'),
     options: {
       role: { value: 'ROLE', description: `${ROLES.join(', ')} (default: yours)` },
@@ -58,7 +58,8 @@ export const keys: readonly Command[] = [
     name: 'keys list',
     args: [],
     description: 'list API keys: your own or, with the right, all',
-    details: 'Keys of the first version are listed after their next use, even if it is refused.',
+    details:
+      'Keys that the first release created are listed only after their next use, even if that request is refused.',
     options: { ...pagingOptions('keys'), person: { value: 'ID', description: 'only keys of this person' } },
     async run(call) {
       const { items, nextCursor } = await readPages(call, async (query) => {
@@ -73,7 +74,7 @@ export const keys: readonly Command[] = [
         const [refused] = items.filter(({ holder }) => holder === 'none');
         if (refused) {
           call.terminal.note(
-            '\nA key of nobody is refused: it is neither a person’s nor marked as a program’s. For a program:',
+            '\nA key of nobody is refused: it belongs to no person and is not marked as a key of a program. To replace the key of a program:',
           );
           call.terminal.note(
             '  countersign keys create NAME --machine --role ROLE, then use that key and revoke the old one:',

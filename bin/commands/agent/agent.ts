@@ -21,10 +21,11 @@ async function orFailure<Value>(work: Promise<Value>): Promise<Value> {
 const enrol: Command = {
   name: 'agent enrol',
   args: ['URL'],
-  description: 'enrol this host as an agent, with a token of an owner',
+  description: 'enrol this host as an agent, with an enrolment token',
   details:
-    'An owner creates the token with countersign agents token. The agent makes its own key, which never leaves this host, and\n' +
-    'pins the keys that sign assignments. Compare their fingerprints with those of the stack output, or pass --fingerprint.\n' +
+    'An owner or admin creates the token with countersign agents token. The agent makes its own key, which never leaves\n' +
+    'this host, and pins the keys that sign assignments. Compare their fingerprints with those of the stack output, or pass\n' +
+    '--fingerprint.\n' +
     'The token may be in COUNTERSIGN_ENROLMENT_TOKEN, so that it is not in the list of processes.',
   options: {
     token: { value: 'TOKEN', description: 'the enrolment token, which can be used once' },
@@ -34,7 +35,7 @@ const enrol: Command = {
   offline: true,
   async run(call) {
     const token = call.option('token') ?? call.environment.COUNTERSIGN_ENROLMENT_TOKEN;
-    if (!token) throw new UsageError('pass --token TOKEN; an owner creates one with countersign agents token');
+    if (!token) throw new UsageError('pass --token TOKEN; an owner or admin creates one with countersign agents token');
     const [{ enrolAgent }, { machine }, { packageVersion }] = await Promise.all([
       import('../../../agent/enrol.ts'),
       import('../../../agent/system.ts'),
@@ -68,7 +69,8 @@ const run: Command = {
   args: [],
   description: 'run the agent of this host in the foreground',
   details:
-    'SIGTERM or Ctrl-C drains it: it finishes what runs, takes nothing new, and ends. A second signal stops its commands, too.\n' +
+    'SIGTERM or Ctrl-C drains it: it finishes its commands, accepts no new ones, and ends. A second signal stops its\n' +
+    'commands, too.\n' +
     'Exit code: 0 after a drain; 3 if another process uses the identity of this agent.',
   options: dir,
   offline: true,

@@ -38,8 +38,9 @@ export const agents: readonly Command[] = [
         return { items: page.agents, nextCursor: page.nextCursor };
       });
       if (call.json) call.printJson({ agents: items, nextCursor });
-      else if (items.length === 0) call.terminal.note('no agents; enrol one: npx countersign agents token NAME');
-      else {
+      else if (items.length === 0) {
+        call.terminal.note('no agents; enrol one: npx countersign agents token NAME --environment ENV');
+      } else {
         const rows = printable(items).map((agent) => rowOf(agent, Date.now()));
         for (const line of table(COLUMNS, rows, call.terminal)) call.terminal.print(line);
         noteMore(call, nextCursor);
@@ -138,7 +139,7 @@ function printAgent({ terminal }: Call, agent: Agent): void {
       `${dateAndTime(process.registeredAt)}, version ${process.version}, for ${process.environments.join(', ')}`,
     );
     page.field('host', `${process.host.platform} ${process.host.arch}, Node.js ${process.host.node}`);
-    page.field('profiles', process.profiles.join(', ') || 'none: its host isolates nothing');
+    page.field('profiles', process.profiles.join(', ') || 'none: its host cannot isolate commands');
     page.field('can', process.capabilities.join(', ') || '-');
     page.field('slots', `${process.freeSlots} of ${process.slots} free`);
   }

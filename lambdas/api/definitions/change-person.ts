@@ -192,7 +192,7 @@ function assertDelegateCanAct(person: Person, others: readonly Person[], now: st
     throw new Problem(
       422,
       'PERSON_INVALID',
-      `${id} is away too, and the chain of delegates leads back to ${person.id}`,
+      `${id} is away too, and their delegates lead back to ${person.id}; name a delegate who is not away`,
     );
   }
 }

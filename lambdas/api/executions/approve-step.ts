@@ -21,7 +21,7 @@ export async function approvalOfStep(runs: Runs, { tenant, runId, step_number }:
   const approval = approvalId === undefined ? undefined : await runs.approval(tenant, runId, approvalId);
   if (approval) return approval;
   const now = step ? STEP_STATE[step.status] : 'not reached yet';
-  throw new Problem(409, 'APPROVAL_CLOSED', `step ${step_number} is ${now}, and waits for no approval`);
+  throw new Problem(409, 'APPROVAL_CLOSED', `step ${step_number} does not wait for an approval: it is ${now}`);
 }
 
 /** Refuses a decision that does not name the write as it is now, and shows it. */
@@ -42,7 +42,7 @@ export async function orStale<T>(runs: Runs, wanted: Wanted, deciding: () => Pro
 function staleApproval(approval: Approval, seen: string | undefined): Problem {
   const detail =
     seen === undefined
-      ? 'action_hash: name the write that you approve; look at it in `current`, and send its action_hash'
-      : 'action_hash: the write is another one now; look at it in `current`, and send its action_hash';
+      ? 'action_hash is required: it identifies the write that you decide on. Check the write in `current`, then send its action_hash'
+      : 'action_hash: the write has changed. Check the new write in `current`, then send its action_hash';
   return new Problem(409, 'APPROVAL_STALE', detail, { current: approvalTask(approval) });
 }

@@ -81,7 +81,7 @@ type Expected = {
 
 const PolicyCase = z.strictObject({
   name: z.string().describe('What the case shows, as a sentence.'),
-  request: CaseRequest.describe('The call that policy decides about. Fields that are missing have defaults.'),
+  request: CaseRequest.describe('The call on which policy decides. Fields that are missing have defaults.'),
   expect: Expected.describe('The verdict, or the verdict with its requirement.'),
 });
 export const PolicyCases = z.array(PolicyCase).min(1);

@@ -17,7 +17,11 @@ export const subscriptionHandlers: Handlers<Subscriptions, typeof subscriptionRo
   async subscribeRun(ports, { caller, params: { id: runId }, body: { channel } }) {
     const { tenant, person, role, machine } = caller;
     if (channel !== undefined && !may(role, 'runs:control')) {
-      throw new Problem(403, 'FORBIDDEN', 'operators notify channels; without a channel you get a direct message');
+      throw new Problem(
+        403,
+        'FORBIDDEN',
+        'only operators, admins and owners may notify a channel; leave out channel to get a direct message',
+      );
     }
     if (channel === undefined && machine) {
       throw new Problem(422, 'INPUT_INVALID', 'a program gets no direct messages: name a channel');

@@ -79,7 +79,7 @@ export const connectionHandlers: Handlers<ConnectionsPorts, typeof connectionRou
     const connection = await mustExist(definitions, tenant, name);
     const users = (await automationsUsing(definitions, tenant, name)).map((automation) => automation.name);
     if (users.length > 0) {
-      const detail = `${users.join(', ')} uses the connection ${name}; disable it first: countersign automations put FILE with enabled: false`;
+      const detail = `these automations use the connection ${name}: ${users.join(', ')}; disable them first: countersign automations disable NAME`;
       throw new Problem(409, 'CONFLICT', detail);
     }
     const configurations = (await definitions.configurations(tenant)).filter(

@@ -68,4 +68,4 @@ export const modelSentences = ({ derived = [] }: NonNullable<Approval['action']>
 
 /** What happens if nobody decides. Silence is never an approval. */
 export const WITHOUT_DECISION =
-  'If nobody decides in time, nothing is written, the step fails, and the run follows its rule for failures.';
+  'If nobody decides in time, nothing is written, and the step fails. The workflow’s onFailure says how the run continues.';

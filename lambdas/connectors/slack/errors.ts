@@ -38,7 +38,8 @@ const WHAT_TO_DO: Readonly<Record<string, string>> = {
   not_in_channel: 'invite the app to the channel',
   is_archived: 'the channel is archived; use another channel',
   message_not_found: 'check channel and ts',
-  missing_scope: 'ask an admin of the workspace to reinstall the app with the scopes listed in the RUNBOOK',
+  missing_scope:
+    'run "countersign connections test slack", which lists the missing scopes; add them to the app and reinstall it',
   token_expired: 'tokens that expire are not supported; see docs/administration.md, "Credentials"',
 };
 const ASK_ADMIN = 'ask an admin of the Slack workspace, or of the app, to allow it';

@@ -99,10 +99,10 @@ function assertNamesEach(open: readonly OpenReceipt[], writes: Resolving['writes
   const steps = open.map(({ stepId }) => stepId);
   const foreign = Object.keys(writes).find((step) => !steps.includes(step));
   if (foreign !== undefined) {
-    const known = steps.length > 0 ? `unknown are: ${steps.join(', ')}` : 'all outcomes of this run are known';
+    const known = steps.length > 0 ? `these steps have one: ${steps.join(', ')}` : 'all outcomes of this run are known';
     throw new CountersignError(
       'INPUT_INVALID',
-      `the outcome of "${foreign}" is not unknown${didYouMean(foreign, steps) || `; ${known}`}`,
+      `step "${foreign}" has no write of unknown outcome${didYouMean(foreign, steps) || `; ${known}`}`,
     );
   }
   const missing = open.filter(({ stepId }) => !Object.hasOwn(writes, stepId));

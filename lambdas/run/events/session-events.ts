@@ -19,7 +19,7 @@ export const SESSION_EVENTS = {
     summary: 'The session was started and prompted, once. The step waits for its completion.',
     fields: z.strictObject({ ...ofStep, configuration: Id, sessionHash: Hash, completionId: Id, until: Time }),
     text: ({ step, configuration, until }, time) =>
-      `${step}: the session ${configuration} works, until ${time(until)} at the latest`,
+      `${step}: session started with configuration ${configuration}; it must complete before ${time(until)}`,
     replay: (replay, event) => {
       stepOf(replay, event).hasSession = true;
     },
@@ -28,7 +28,7 @@ export const SESSION_EVENTS = {
   'session.seen': eventKind({
     summary: 'The session was active. Recorded at most every few minutes.',
     fields: z.strictObject({ ...ofStep, by: z.enum(['heartbeat', 'provider']) }),
-    text: ({ step }) => `${step}: the session is at work`,
+    text: ({ step }) => `${step}: the session is active`,
   }),
   'session.action_proposed': eventKind({
     summary: 'The session proposed a call. Another run makes it, under the same policies and approvals as a step.',

@@ -54,7 +54,7 @@ export const STEP_EVENTS = {
   'step.copied': eventKind({
     summary: 'The step of a replay takes its output from the run that is replayed. `step.succeeded` follows.',
     fields: z.strictObject({ ...ofStep, from: Id }),
-    text: ({ step, from }) => `${step}: output of ${from}`,
+    text: ({ step, from }) => `${step}: output copied from ${from}`,
   }),
   'step.waiting': eventKind({
     summary: 'The step waits for a time, or for a signal until a time.',

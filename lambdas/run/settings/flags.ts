@@ -7,7 +7,7 @@ export const FLAGS = {
     label: 'Commands on agents',
     byDefault: true,
     affectsRuns: true,
-    whenOff: 'no command is assigned to an agent, and running ones are canceled (backout)',
+    whenOff: 'no command is assigned to an agent, and running ones are canceled',
   },
   'writes.enabled': {
     label: 'Writes',

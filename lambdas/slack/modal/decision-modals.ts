@@ -63,7 +63,7 @@ export function editModal(approval: Approval): Modal {
   const fields = editableFields(action);
   const inputs = inputsOf(approval, fields);
   const left = Object.keys(fields).length - inputs.length;
-  const unfit = `${left} more ${left === 1 ? 'field does' : 'fields do'} not fit into this form; edit ${left === 1 ? 'it' : 'them'} through the API.`;
+  const unfit = `${left} more ${left === 1 ? 'field does' : 'fields do'} not fit into this form; edit ${left === 1 ? 'it' : 'them'} with "countersign approvals edit".`;
   const rules = 'If you edit, you cannot approve. Earlier votes no longer count, and policy checks the write again.';
   return {
     type: 'modal',

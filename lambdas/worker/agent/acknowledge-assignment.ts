@@ -68,7 +68,7 @@ function confirmAgain({ lease }: RunningStep, assigned: AssignedStep, { agent, b
 /** The assignment is withdrawn when its lease ends. */
 function whyNotNow({ run, settings }: RunState): string | undefined {
   if (run.stopRequest) return 'the run is being stopped';
-  return agentsAreEnabled(settings) ? undefined : 'agents are switched off (backout)';
+  return agentsAreEnabled(settings) ? undefined : 'agents are switched off (worker_orchestration.enabled)';
 }
 
 /** Writes are switched off: the command does not run, and its step waits. A command may write, so each one counts as a write. */

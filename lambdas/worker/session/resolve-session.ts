@@ -18,7 +18,7 @@ export async function resolveSession({ definitions }: Worker, draft: RunDraft, i
     throw unresolved('neither the step nor the automation of the run names a configuration; add one to either');
   }
   const found = await definitions.configuration(run.tenant, name);
-  if (!found) throw unresolved(`there is no configuration ${name}; create it: countersign configurations`);
+  if (!found) throw unresolved(`there is no configuration ${name}; create it: countersign configurations save FILE`);
   const { session, instructions, author } = found;
   if (author !== undefined) draft.addMaker(author);
   const place = session.provider === 'a2a' ? addressOf(session) : commandOf(name, session, given.timeoutSeconds);

@@ -41,8 +41,8 @@ export async function evaluate(source: string, context: ExpressionContext, nowMs
   }
 }
 
-export const limitExceeded = (source: string, why: string): CountersignError =>
-  new CountersignError('EXPRESSION_LIMIT_EXCEEDED', `${shown(source)}: ${why}; simplify it`);
+export const limitExceeded = (source: string, why: string, whatToDo = 'simplify it'): CountersignError =>
+  new CountersignError('EXPRESSION_LIMIT_EXCEEDED', `${shown(source)}: ${why}; ${whatToDo}`);
 
 const SHOWN_MAX_CHARACTERS = 200;
 

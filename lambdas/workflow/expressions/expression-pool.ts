@@ -74,7 +74,7 @@ export class ExpressionPool implements Expressions {
     const context = contextFor(references, all);
     if (context === undefined) {
       const why = `it reads more than ${CONTEXT_MAX_CHARACTERS} characters of the trigger and earlier steps`;
-      throw limitExceeded(first, `${why}; refer to the needed values by name`);
+      throw limitExceeded(first, why, 'refer to the needed values by name');
     }
     for (let tries = 1; ; tries += 1) {
       const job = { sources, context, nowMs: this.#ports.now(), resultsMaxBytes, budget };
@@ -83,7 +83,11 @@ export class ExpressionPool implements Expressions {
         if ('values' in end.reply) return end.reply.values;
         throw new CountersignError(end.reply.failure.code, end.reply.failure.message);
       }
-      if ('exceeded' in end) throw limitExceeded(first, whatIsExceeded(end.exceeded, sources.length));
+      if ('exceeded' in end) {
+        // The expression that is named used none of the time.
+        if (end.exceeded === 'budget') throw limitExceeded(first, BUDGET_EXCEEDED, 'simplify them');
+        throw limitExceeded(first, whatIsExceeded(end.exceeded, sources.length));
+      }
       if (tries >= TRIES_MAX) throw limitExceeded(first, `the evaluation process ended (${end.died})`);
     }
   }
@@ -145,9 +149,9 @@ export class ExpressionPool implements Expressions {
   }
 }
 
-function whatIsExceeded(limit: 'time' | 'memory' | 'budget', count: number): string {
+const BUDGET_EXCEEDED = 'the other expressions left no time for it';
+
+function whatIsExceeded(limit: 'time' | 'memory', count: number): string {
   const which = count > 1 ? `one of ${count} expressions` : 'it';
-  if (limit === 'time') return `${which} takes too long`;
-  if (limit === 'memory') return `${which} takes too much memory`;
-  return 'the other expressions used all the time';
+  return limit === 'time' ? `${which} takes too long` : `${which} takes too much memory`;
 }

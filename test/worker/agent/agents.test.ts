@@ -75,7 +75,7 @@ describe('acceptance: a session progresses end to end through the distributed wo
     expect(ended).toMatchObject({ credentials: ['db-primary'], outputSha256: SHA, exitCode: 0 });
   });
 
-  it('policy and approvers decide about the command as about any write, and a statement names the approval', async () => {
+  it('policy and approvers decide on the command as on any write, and a statement names the approval', async () => {
     shop.policy.decision = () => needsApproval();
     const { message, approval } = await shop.upToGate(workflow());
     expect(approval.action?.fields).toEqual({

@@ -35,7 +35,7 @@ export const controlRoutes = {
   retryRun: runCommand('retry', 'Retries a failed step of a run', z.strictObject({ step: z.string().optional() })),
   cancelSession: runCommand(
     'cancel-session',
-    'Cancels the session of a step. The step fails, and `onFailure` of the workflow decides about the run',
+    'Cancels the session of a step. The step fails, and `onFailure` of the workflow says how the run continues',
     Reason.extend({
       step: z.string().optional().meta({ description: 'ID of the step, if several have an open session' }),
     }),
