@@ -86,14 +86,20 @@ export function billOfRuns(measured: Measured): BillLine[] {
 /** The signature, and the objects with bundles and SIEM lines, are for all runs that are sealed together. */
 const SEAL_USD = PRICES.kmsSignature + 2 * PRICES.s3Put;
 
+/** Lambda reads a queue with five pollers, each of which fills its own batch. */
+const POLLERS = 5;
+const SEAL_WINDOW_SECONDS = 20;
+const MONTH_SECONDS = 30 * 24 * 60 * 60;
+/** Of a million runs that are evenly spread over a month: a window begins with the first run of a batch. */
+const TOGETHER_IN_A_MONTH = 1 + ((RUNS / MONTH_SECONDS) * SEAL_WINDOW_SECONDS) / POLLERS;
+
 /** What the bill depends on: how many runs end within the window in which they wait for each other. */
 export function printSeals(measured: Record<string, Measured>, print: (text: string) => void): void {
   for (const [name, { runs, requests }] of Object.entries(measured)) {
     const together = runs / (requests.services.kms?.Sign ?? runs);
     const more = (count: number) => ((1 / count - 1 / together) * SEAL_USD * RUNS).toFixed(2);
-    print(
-      `${name}: ${together.toFixed(1)} runs sealed together; with 3: ${more(3)} USD more, each alone: ${more(1)} USD more`,
-    );
+    const inAMonth = `evenly spread over a month, with ${TOGETHER_IN_A_MONTH.toFixed(1)}: ${more(TOGETHER_IN_A_MONTH)} USD more`;
+    print(`${name}: ${together.toFixed(1)} runs sealed together; ${inAMonth}, each alone: ${more(1)} USD more`);
   }
 }
 

@@ -1,10 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { sealAddendum } from '../../lambdas/evidence/addendum/seal-addendum.ts';
+import { bundleClaim } from '../../lambdas/evidence/bundle/bundle-claim.ts';
 import { buildDayLog, documentOf, logClaim } from '../../lambdas/evidence/daily-log/daily-log.ts';
 import { signClaim } from '../../lambdas/evidence/signing/dsse.ts';
 import { auditEvidence } from '../../lambdas/evidence/verify/audit-evidence.ts';
 import { trustedKey } from '../../lambdas/evidence/verify/trusted-keys.ts';
 import { type HeldBundle, verifyBundle } from '../../lambdas/evidence/verify/verify-bundle.ts';
+import type { HeldFiles } from '../../lambdas/evidence/verify/verify-daily-log.ts';
 import { sha256Hex } from '../../lambdas/run/canonical-json.ts';
 import { dayOf } from '../../lambdas/run/log-entry.ts';
 import { assignRun, releaseRun } from '../../lambdas/run-changes/control/assign-run.ts';
@@ -14,7 +16,8 @@ import { MemoryEvidenceStore } from '../fakes/memory/memory-evidence-store.ts';
 import { SeededSigner } from '../fakes/seeded-signer.ts';
 import { LABEL } from '../worker/workflows.ts';
 import { Workshop } from '../worker/workshop.ts';
-import { areGenuineAddenda, isGenuine, isGenuineLog } from './verify/second-verifier.ts';
+import { patched } from './vectors/patched.ts';
+import { areGenuineAddenda, canonical, isGenuine, isGenuineLog } from './verify/second-verifier.ts';
 
 let shop: Workshop;
 let message: StepMessage;
@@ -176,6 +179,65 @@ describe('the addenda of a bundle', () => {
       confirmed: 3,
       pending: [`${message.runId}/0000000${last}`],
     });
+  });
+
+  it('name the recorded one of two bundles of a run that was sealed again after a crash, by a later release', async () => {
+    const day = dayOf(new Date(shop.clock.now()).toISOString());
+    const log = buildDayLog({
+      tenant: 'acme',
+      day,
+      previous: null,
+      entries: [...shop.runs.inside.logged('acme', day)],
+    });
+    const logged = documentOf(log);
+    const logs = [
+      {
+        tenant: 'acme',
+        name: day,
+        document: logged,
+        envelope: await signClaim(logClaim(log, sha256Hex(logged)), shop.signer),
+      },
+    ];
+    const { document, envelope, keys, addenda } = bundle;
+    const recorded = { tenant: 'acme', name: message.runId, document, envelope, addenda };
+    const versions = { ...JSON.parse(document.toString()).versions, runtime: 'f'.repeat(64) };
+    const other = canonical(patched(document.toString(), [{ op: 'replace', path: '/versions', value: versions }]));
+    const again = {
+      ...recorded,
+      document: Buffer.from(other),
+      envelope: await signClaim(bundleClaim(Buffer.from(other)), shop.signer),
+    };
+    expect(verifyBundle({ document: again.document, envelope: again.envelope, keys })).toMatchObject({
+      verdict: 'valid',
+    });
+    const checkBundle = (files: HeldFiles) => {
+      const found = verifyBundle({ keys, ...files, envelope: files.envelope as Buffer });
+      return found.verdict === 'tampered' ? `was tampered with: ${found.entry} ${found.problem}` : undefined;
+    };
+    const findings = (held: HeldFiles[], known = logs) =>
+      auditEvidence(known, held, { keys, lists: [], tenants: [], checkBundle, from: undefined, through: day })
+        .flatMap((audit) => audit.findings)
+        .filter(({ about }) => about.startsWith(message.runId))
+        .map(({ problem }) => problem);
+    for (const held of [
+      [recorded, again],
+      [again, recorded],
+    ]) {
+      expect(findings(held)).toEqual([]);
+      // On the day itself, before its log is closed.
+      expect(findings(held, [])).toEqual([]);
+    }
+    const last = JSON.parse(document.toString()).head.count;
+    const elsewhere = [1, 2, 3].map(
+      (each) => `was tampered with: addendum ${last + each} names a bundle that is not here or not valid`,
+    );
+    expect(findings([again], [])).toEqual(elsewhere);
+    expect(findings([again])).toEqual([expect.stringContaining('another sha256'), ...elsewhere]);
+    const damaged = {
+      ...recorded,
+      document: Buffer.from(document.toString().replace('"failed_terminal"', '"succeeded"')),
+    };
+    expect(findings([again, damaged], [])).toEqual([expect.stringMatching(/^was tampered with/), ...elsewhere]);
   });
 
   it('sealed again are the same, also by the sealer of the bundle', async () => {

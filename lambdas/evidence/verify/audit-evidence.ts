@@ -96,6 +96,10 @@ class Audit {
   /** A run that was sealed again after a crash has several bundles with the same commits, of which one is recorded. */
   readonly #differing = new Map<string, string>();
   readonly #bundles = new Set<string>();
+  /** Each valid bundle, by its run and SHA-256. */
+  readonly #valid = new Set<string>();
+  /** Addenda, by their file, that name another bundle than the one with which they were read. */
+  readonly #ofOthers = new Map<string, { runId: string; addendum: Addendum }>();
   readonly #accepted: AcceptedAudit;
   readonly #confirmed = new Set<string>();
 
@@ -190,17 +194,31 @@ class Audit {
     ];
     this.#bundles.add(name);
     for (const { id } of files) this.#missing.delete(id);
-    const tampered = this.#terms.checkBundle(bundle);
+    const tampered = this.#terms.checkBundle(this.#withOwnAddenda(bundle));
     if (tampered !== undefined) {
       this.#find(name, tampered);
       return;
     }
+    this.#valid.add(`${name}/${sha256Hex(document)}`);
     const rewritten = this.#againstLists(bundle);
     if (rewritten !== undefined) this.#find(name, rewritten);
     for (const file of files) {
       const problem = this.#againstLog(file);
       if (problem !== undefined) this.#find(file.id, problem);
     }
+  }
+
+  /** Of several bundles of a run, the addenda name the recorded one. */
+  #withOwnAddenda(bundle: HeldFiles): HeldFiles {
+    if (!bundle.addenda) return bundle;
+    const sha256 = sha256Hex(bundle.document);
+    const addenda = bundle.addenda.filter((held) => {
+      const addendum = addendumIn(held);
+      if (!addendum || addendum.bundle === sha256) return true;
+      this.#ofOthers.set(held.name, { runId: bundle.name, addendum });
+      return false;
+    });
+    return { ...bundle, addenda };
   }
 
   /** The lists have the ends of its chain of commits while it was open. */
@@ -244,6 +262,11 @@ class Audit {
 
   result(): TenantAudit {
     for (const [id, problem] of this.#differing) if (!this.#confirmed.has(id)) this.#find(id, problem);
+    for (const { runId, addendum } of this.#ofOthers.values()) {
+      if (this.#valid.has(`${runId}/${addendum.bundle}`)) continue;
+      const { seq } = addendum.commit;
+      this.#find(runId, `was tampered with: addendum ${seq} names a bundle that is not here or not valid`);
+    }
     for (const id of this.#missing) {
       const logged = this.#logged.get(id);
       if (!logged) continue;
