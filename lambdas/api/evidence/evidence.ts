@@ -8,6 +8,7 @@ import { isTextHash, textKey } from '../../evidence/texts/named-texts.ts';
 import type { EvidenceRecord, RunStore } from '../../run/run-store.ts';
 import type { Caller } from '../authorizer/caller.ts';
 import { changeFileRoutes, evidenceRoutes, textRoutes } from '../contract/evidence.ts';
+import type { Contract } from '../contract/index.ts';
 import { PAGE_MAX } from '../contract/schemas.ts';
 import { type Request, router } from '../router.ts';
 
@@ -24,7 +25,7 @@ export interface EvidencePorts {
 
 const routes = { ...evidenceRoutes, ...textRoutes, ...changeFileRoutes };
 
-export const handleEvidence = router<EvidencePorts, typeof routes>(routes, {
+export const handleEvidence = router<EvidencePorts, Contract['evidence']>(routes, {
   getChangesFile: sendChanges,
   async getEvidence(ports, { caller, params: { id: runId }, query: { since } }) {
     const { sha256, sizeBytes, sealedAt, artifacts: stored = [] } = await recordOf(ports, caller, runId);

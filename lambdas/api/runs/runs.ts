@@ -9,6 +9,7 @@ import { workflowOfRun } from '../../workflow/action-workflow.ts';
 import { withRequestedMode } from '../../workflow/requested-mode.ts';
 import { actionView } from '../actions/action-view.ts';
 import { actionsOfRun, mustLoadAction } from '../actions/list-actions.ts';
+import type { Contract } from '../contract/index.ts';
 import { actionRoutes } from '../contract/runs/actions.ts';
 import { executionReadRoutes } from '../contract/runs/executions.ts';
 import { runRoutes } from '../contract/runs/runs.ts';
@@ -44,7 +45,7 @@ export interface RunsPorts extends Paged, OutputPorts {
 
 const routes = { ...runRoutes, ...outputRoutes, ...actionRoutes, ...executionReadRoutes };
 
-export const handleRuns = router<RunsPorts, typeof routes>(routes, {
+export const handleRuns = router<RunsPorts, Contract['runs']>(routes, {
   async listRuns(ports, { caller: { tenant }, query: { limit, cursor, counts, ...query } }) {
     const filter = runFilter(query);
     let searchedBackTo: string | undefined;
