@@ -1,4 +1,4 @@
-import { tryParseJsonFile } from '../../entry/parse-json.ts';
+import { tryParseJsonBytes } from '../../entry/parse-json.ts';
 import type { Clock, Log } from '../../entry/ports.ts';
 import { sha256Hex } from '../../run/canonical-json.ts';
 import { CountersignError } from '../../run/errors.ts';
@@ -164,7 +164,7 @@ async function storeOnce(
 }
 
 const listIn = (document: Buffer): AcceptedList | undefined => {
-  const { data } = AcceptedList.safeParse(tryParseJsonFile(document));
+  const { data } = AcceptedList.safeParse(tryParseJsonBytes(document));
   return data && acceptedListDocument(buildAcceptedList(data)).equals(document) ? data : undefined;
 };
 
