@@ -57,14 +57,3 @@ export interface DigestStore {
     outbox?: { add: OutboxEntry; remove?: string },
   ): Promise<DigestState | undefined>;
 }
-
-/** The state after a change. A field that is set to undefined is removed. */
-export function changedDigests(read: DigestState, changes: Partial<DigestState>): DigestState {
-  const { posted, claim, notBefore, ...rest } = { ...read, ...changes, revision: read.revision + 1 };
-  return {
-    ...rest,
-    ...(posted && { posted }),
-    ...(claim && { claim }),
-    ...(notBefore !== undefined && { notBefore }),
-  };
-}

@@ -1266,7 +1266,13 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: 'a notice whose outcome is unknown is posted again without a search',
-    edits: [{ file: POST_ONCE, find: 'if (!notSent) return false;', replace: '' }],
+    edits: [
+      {
+        file: POST_ONCE,
+        find: 'if (error instanceof OutcomeUnknown) return undefined;',
+        replace: 'if (error instanceof OutcomeUnknown) return REFUSED_PAUSE_MS;',
+      },
+    ],
     violates: ['each destination gets each notice once'],
     shapes: THREAD,
     faults: 'lost_reply',
