@@ -85,12 +85,12 @@ function assertRevision(name: string, stored: StoredConfiguration | undefined, e
 function revisionAfter(before: StoredConfiguration | undefined, changed: Configuration): number {
   if (!before) return 1;
   const { revision, author: _author, ...content } = before;
-  return hashOf(content) === hashOf(JSON.parse(JSON.stringify(changed))) ? revision : revision + 1;
+  return hashOf(content) === hashOf(changed) ? revision : revision + 1;
 }
 
 /** Who changes only a description or the routing does not replace the author. */
 function authorAfter(before: StoredConfiguration | undefined, changed: Configuration, person: string) {
-  const decided = (each: Configuration) => hashOf(JSON.parse(JSON.stringify(decidedIn(each))));
+  const decided = (each: Configuration) => hashOf(decidedIn(each));
   if (!before || decided(before) !== decided(changed)) return { author: person };
   return before.author === undefined ? {} : { author: before.author };
 }
