@@ -1,3 +1,4 @@
+import { countedVotes } from '../people/votes.ts';
 import type { Definitions } from '../pipeline/definitions.ts';
 import type { Policy } from '../policy/policy.ts';
 import { type Approval, approvalContext, isOpen, runIdOf, type Vote } from '../run/approval.ts';
@@ -12,7 +13,6 @@ import { fail, succeed } from '../run-changes/step-endings.ts';
 import { assertInTime, closed, type Deciding, voteOf } from './check-decision.ts';
 import { type DecidableApproval, editWrite, isLastEdit } from './edit-write.ts';
 import { isRecordedRefusal, recordRefusal } from './record-refusal.ts';
-import { countedVotes } from './votes.ts';
 
 export type { Deciding, Decision } from './check-decision.ts';
 
