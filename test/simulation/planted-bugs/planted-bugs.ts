@@ -423,8 +423,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     edits: [
       {
         file: 'lambdas/run-changes/change-run.ts',
-        find: 'if (!isTerminal(state.run)) return changing(state, draft, parked);',
-        replace: "if (state.run.status !== 'timed_out') return changing(state, draft, parked);",
+        find: 'if (!isTerminal(state.run)) return changing(state, draft, noFreeSlot);',
+        replace: "if (state.run.status !== 'timed_out') return changing(state, draft, noFreeSlot);",
       },
       // The draft refuses it, too.
       {
