@@ -8,7 +8,7 @@ export interface DigestClaim {
   approvals: string[];
   added: string[];
   claimedAt: string;
-  /** Until it ends, nobody else posts or looks for the message. */
+  /** Until it ends, nobody else posts or searches for the message. */
   lease: Lease;
 }
 
