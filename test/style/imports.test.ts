@@ -138,7 +138,7 @@ describe('imports', () => {
       'lambdas/run/lease.ts': ['WORKER_TIMEOUT_MS'],
       'lambdas/run/dynamo/dynamo-keys.ts': ['INDEXES', 'RowKind', 'TTL_ATTRIBUTE'],
       'lambdas/api/contract/index.ts': ['CONTRACT', 'FunctionGroup', 'routesOf'],
-      'lambdas/api/contract/route.ts': ['RouteDefinition', 'Routes'],
+      'lambdas/api/contract/route.ts': ['RouteDefinition', 'routeKey', 'Routes'],
       'lambdas/api/contract/schemas.ts': ['PAGE_MAX', 'ProblemDetails'],
       'lambdas/people/rights.ts': ['may', 'ROLES'],
       'lambdas/telemetry/metrics.ts': ['METRICS', 'MetricDefinition', 'metricNamespace'],

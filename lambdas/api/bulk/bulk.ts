@@ -22,7 +22,7 @@ const AT_ONCE = 5;
 /** After this time a request stops early and returns what it has done. */
 const BATCH_TIME_MS = 12_000;
 
-export interface BulkPorts extends Actor, Paged {
+interface BulkPorts extends Actor, Paged {
   jobs: BulkJobs;
   ids: Ids;
   /** How many runs one request acts on. */

@@ -15,7 +15,7 @@ import { type Request, router } from '../router.ts';
 /** A function returns at most 6 MB, and bytes are sent in base64. Larger files are requested in ranges. */
 const SENT_MAX_BYTES = 4 * 1024 * 1024;
 
-export interface EvidencePorts {
+interface EvidencePorts {
   runs: Pick<RunStore, 'evidence' | 'addenda'>;
   store: Pick<EvidenceStore, 'get'> & FindingStore;
   /** The values behind the digests, as long as they are retained. */

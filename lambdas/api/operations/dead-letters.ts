@@ -26,7 +26,7 @@ export interface DeadLetters {
   redrive(tenant: string, selection: DeadLetterSelection): Promise<FoundLetters>;
 }
 
-export interface DeadLetterPorts extends StatusPorts {
+interface DeadLetterPorts extends StatusPorts {
   runs: StatusPorts['runs'] & RunFinder['runs'];
   deadLetters: DeadLetters;
 }

@@ -25,7 +25,7 @@ import { runSummary } from './run-views.ts';
 import { type Subscriptions, subscriptionHandlers } from './subscriptions.ts';
 
 /** Changes runs. `ids` names the run that undoes the writes of an ended run. */
-export interface ControlPorts extends SessionPorts, Subscriptions {
+interface ControlPorts extends SessionPorts, Subscriptions {
   definitions: RunChanger['definitions'] & Pick<Definitions, 'people'>;
   ids: Ids;
   hints?: AgentHints;

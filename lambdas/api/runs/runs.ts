@@ -33,7 +33,7 @@ const COMMITS_MAX_BYTES = 1_500_000;
 /** A run that is repeated more often than this is repeated by a program; its runs are in the list of runs. */
 const RERUNS_SHOWN_MAX = 50;
 
-export interface RunsPorts extends Paged, OutputPorts {
+interface RunsPorts extends Paged, OutputPorts {
   /** Where people see a trace, with `{traceId}` or `{xrayTraceId}`. */
   traceUrl?: string | undefined;
   runs: Pick<
