@@ -9,11 +9,11 @@ import { deliveryKey } from '../run/idempotency.ts';
 import type { RunStore } from '../run/run-store.ts';
 import { type Message, sentence } from './block-kit.ts';
 import { pendingList } from './card/pending-list.ts';
-import { countsMessage, recentRuns } from './command/run-lists.ts';
 import { ephemeral } from './reply-to-click.ts';
 import { parseCommand } from './request/payloads.ts';
 import { type SlackEndpoint, tenantOfRequest } from './request/signed-request.ts';
 import { findSlackPerson, type KnownPeople, unknownUser } from './request/slack-user.ts';
+import { countsMessage, recentRuns } from './run-lists.ts';
 
 const HELP =
   'Commands: "/countersign pending" shows the pending approvals and who can decide them, "list" the newest runs, ' +

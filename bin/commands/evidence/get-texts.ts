@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { tryParseJsonBytes } from '../../../lambdas/entry/parse-json.ts';
-import { isTextHash, textsNamedIn } from '../../../lambdas/evidence/texts/named-texts.ts';
+import { isTextHash, textsNamedIn } from '../../../lambdas/evidence/named-texts.ts';
 import type { Api } from '../../client/api-client.ts';
 import { EXIT, Failure } from '../failure.ts';
 import { fileFailure, writeFile } from '../read-file.ts';

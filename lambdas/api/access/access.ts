@@ -10,7 +10,7 @@ import { type Caller, requireRight } from '../authorizer/caller.ts';
 import { accessRoutes, liveRoutes } from '../contract/access.ts';
 import type { Contract } from '../contract/index.ts';
 import { authorOf, currentCaller } from '../definitions/change-person.ts';
-import { type Paged, pageOf, readPage } from '../paging/paging.ts';
+import { type Paged, pageOf, readPage } from '../paging.ts';
 import { router } from '../router.ts';
 import { type KeyMaker, newKey } from './new-key.ts';
 

@@ -9,7 +9,7 @@ import type { Caller } from '../authorizer/caller.ts';
 import { type AgentView, agentRoutes, enrolmentTokenRoutes, profileRoutes } from '../contract/agents.ts';
 import type { Contract } from '../contract/index.ts';
 import { authorOf } from '../definitions/change-person.ts';
-import { type Paged, pageByPlace, readPage } from '../paging/paging.ts';
+import { type Paged, pageByPlace, readPage } from '../paging.ts';
 import { type Handlers, router } from '../router.ts';
 import type { AgentChanges } from './agent-changes.ts';
 import { tokenHandlers } from './enrolment-tokens.ts';

@@ -10,7 +10,7 @@ import type { Contract } from '../contract/index.ts';
 import { executionApprovalRoutes } from '../contract/runs/executions.ts';
 import { approvalOfStep, assertSeen, orStale } from '../executions/approve-step.ts';
 import { approvalTask } from '../executions/execution-view.ts';
-import { type Paged, readPage } from '../paging/paging.ts';
+import { type Paged, readPage } from '../paging.ts';
 import { router } from '../router.ts';
 import { forDecision } from './for-decision.ts';
 import { listApprovals } from './list-approvals.ts';

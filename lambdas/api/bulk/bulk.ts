@@ -6,7 +6,7 @@ import type { Run, RunStatus } from '../../run/run.ts';
 import { EXAMINED_MAX } from '../../run/run-store.ts';
 import { type Caller, requirePerson, requireRight } from '../authorizer/caller.ts';
 import { bulkRoutes } from '../contract/runs/bulk.ts';
-import { openCursor, type Paged, sealCursor } from '../paging/paging.ts';
+import { openCursor, type Paged, sealCursor } from '../paging.ts';
 import { parsed } from '../request.ts';
 import { router } from '../router.ts';
 import { ALL_STATUSES } from '../runs/count-runs.ts';

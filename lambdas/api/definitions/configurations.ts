@@ -8,7 +8,7 @@ import type { Definitions } from '../../pipeline/definitions.ts';
 import { hashOf } from '../../run/canonical-json.ts';
 import { CountersignError } from '../../run/errors.ts';
 import type { configurationRoutes } from '../contract/definitions/configurations.ts';
-import { type Paged, pageOf, readPage } from '../paging/paging.ts';
+import { type Paged, pageOf, readPage } from '../paging.ts';
 import type { Handlers } from '../router.ts';
 import { authorOf } from './change-person.ts';
 

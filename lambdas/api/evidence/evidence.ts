@@ -4,7 +4,7 @@ import { changeLogEnvelopeKey, changeLogKey } from '../../evidence/change-log/ch
 import type { ChangeLogRows } from '../../evidence/change-log/close-change-days.ts';
 import type { EvidenceStore, FindingStore } from '../../evidence/evidence-store.ts';
 import { artifactKey } from '../../evidence/export/artifacts.ts';
-import { isTextHash, textKey } from '../../evidence/texts/named-texts.ts';
+import { isTextHash, textKey } from '../../evidence/named-texts.ts';
 import type { EvidenceRecord, RunStore } from '../../run/run-store.ts';
 import type { Caller } from '../authorizer/caller.ts';
 import { changeFileRoutes, evidenceRoutes, textRoutes } from '../contract/evidence.ts';

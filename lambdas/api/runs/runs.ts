@@ -18,7 +18,7 @@ import { PAGE_MAX } from '../contract/schemas.ts';
 import { executionEvents } from '../executions/execution-events.ts';
 import { executionView } from '../executions/execution-view.ts';
 import { lastOutput } from '../executions/last-output.ts';
-import { type Paged, readPage } from '../paging/paging.ts';
+import { type Paged, readPage } from '../paging.ts';
 import { cutToFit } from '../response-size.ts';
 import { router } from '../router.ts';
 import { countRuns } from './count-runs.ts';
