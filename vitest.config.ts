@@ -18,7 +18,9 @@ class LongFilesFirst extends BaseSequencer {
 }
 
 /** Files that share a host run as their group, or alone if the command line names files. */
-const namesFiles = process.argv.some((argument) => argument.includes('test/') && !argument.includes('host-group'));
+const namesFiles = process.argv
+  .slice(2)
+  .some((argument) => argument.includes('test/') && !argument.includes('host-group'));
 const elsewhere = namesFiles ? Object.keys(HOST_GROUPS) : Object.values(HOST_GROUPS).flat();
 
 export default defineConfig({

@@ -144,7 +144,7 @@ export class AgentFolder {
   }
 }
 
-function jsonOrUndefined(text: string): unknown {
+export function jsonOrUndefined(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

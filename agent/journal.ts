@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { ProfileName } from '../lambdas/agents/agent-terms.ts';
 import type { AssignmentStatement } from '../lambdas/agents/protocol.ts';
 import { AgentError } from './agent-error.ts';
-import { writePrivate } from './agent-folder.ts';
+import { jsonOrUndefined, writePrivate } from './agent-folder.ts';
 
 const Entry = z.discriminatedUnion('event', [
   z.object({
@@ -154,7 +154,7 @@ function readJournal(file: string): Map<string, JournaledAssignment> {
   lines.pop();
   const assignments = new Map<string, JournaledAssignment>();
   for (const [index, line] of lines.entries()) {
-    const { data } = Entry.safeParse(parse(line));
+    const { data } = Entry.safeParse(jsonOrUndefined(line));
     if (!data) {
       throw new AgentError(
         `${file}, line ${index + 1} is damaged, so the agent cannot know what it has already run. Restore the file, or ` +
@@ -172,14 +172,6 @@ function textOf(file: string): string {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return '';
     throw error;
-  }
-}
-
-function parse(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
   }
 }
 

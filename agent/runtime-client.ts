@@ -18,6 +18,7 @@ import {
   RegisterResponse,
 } from '../lambdas/agents/protocol.ts';
 import { formatNonce, signRequest } from '../lambdas/agents/request-signature.ts';
+import { tryParseJsonBytes } from '../lambdas/entry/parse-json.ts';
 import { type HttpResponse, sendRequest } from './http-request.ts';
 import type { MachineClock, ServerClock } from './server-clock.ts';
 
@@ -159,13 +160,7 @@ export class RuntimeClient {
   }
 }
 
-function jsonOf(body: Buffer): unknown {
-  try {
-    return body.length === 0 ? {} : JSON.parse(body.toString('utf8'));
-  } catch {
-    return undefined;
-  }
-}
+const jsonOf = (body: Buffer): unknown => (body.length === 0 ? {} : tryParseJsonBytes(body));
 
 function problemOf({ status, body }: HttpResponse): z.infer<typeof ProblemBody> | undefined {
   return status < 400 ? undefined : ProblemBody.safeParse(jsonOf(body)).data;

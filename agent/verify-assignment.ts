@@ -8,6 +8,7 @@ import {
   KeyIntroduction,
   type SigningKey,
 } from '../lambdas/agents/protocol.ts';
+import { tryParseJsonBytes } from '../lambdas/entry/parse-json.ts';
 import { preAuthEncoding } from '../lambdas/evidence/signing/dsse.ts';
 import type { Identity } from './agent-folder.ts';
 import { type AgentConfig, profileConfig } from './config.ts';
@@ -47,7 +48,7 @@ const Envelope = z.object({
 export function verifyAssignment(assignmentId: string, envelope: unknown, context: VerifyContext): Verified {
   const opened = openEnvelope(envelope, ASSIGNMENT_PAYLOAD_TYPE, context.identity.signing_keys);
   if (opened.problem !== undefined) return refuse('bad_signature', opened.problem, leaseIn(opened.payload));
-  const { data: statement } = AssignmentStatement.safeParse(jsonOf(opened.payload));
+  const { data: statement } = AssignmentStatement.safeParse(tryParseJsonBytes(opened.payload));
   if (!statement) {
     return refuse(
       'unable',
@@ -149,7 +150,7 @@ export function pinnedAfter(envelope: unknown, pinned: readonly SigningKey[]): S
   );
   if (!signer) return undefined;
   const { payload } = openEnvelope(envelope, KEY_INTRODUCTION_PAYLOAD_TYPE, [signer]);
-  const { data } = KeyIntroduction.safeParse(jsonOf(payload));
+  const { data } = KeyIntroduction.safeParse(tryParseJsonBytes(payload));
   const fingerprint = data && fingerprintOf(data.key);
   if (!data || fingerprint === undefined || data.replaces !== fingerprintOf(signer)) return undefined;
   const others = pinned.filter((key) => key !== signer && fingerprintOf(key) !== fingerprint);
@@ -204,16 +205,8 @@ export function fingerprintOf(signingKey: SigningKey): string | undefined {
   );
 }
 
-function jsonOf(payload: Buffer): unknown {
-  try {
-    return JSON.parse(payload.toString('utf8'));
-  } catch {
-    return undefined;
-  }
-}
-
 /** The lease that a refused statement names, so that the runtime knows which offer is meant. */
 function leaseIn(payload: Buffer): number {
-  const { data } = z.object({ lease_version: z.int().min(0) }).safeParse(jsonOf(payload));
+  const { data } = z.object({ lease_version: z.int().min(0) }).safeParse(tryParseJsonBytes(payload));
   return data?.lease_version ?? 0;
 }

@@ -1,11 +1,10 @@
-import type { CONTRACT } from '../lambdas/api/contract/index.ts';
+import type { Contract } from '../lambdas/api/contract/index.ts';
 import type { ReceivedFrom, RouteDefinition } from '../lambdas/api/contract/route.ts';
 
 /** API Gateway ends a request after 30 s. */
 const RESPONSE_TIMEOUT_MS = 30_000;
 const CREATED = 201;
 
-type Contract = typeof CONTRACT;
 type AnyRoute = { [Group in keyof Contract]: Contract[Group][keyof Contract[Group]] }[keyof Contract];
 
 /** Every route of the contract, by its key: `GET /api/v1/runs/{id}`. Only types: the client loads no schema. */

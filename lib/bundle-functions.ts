@@ -22,7 +22,7 @@ const REQUIRE_FOR_COMMONJS =
 const NEEDED_AT_RUN_TIME: Record<string, readonly string[]> = {
   'lambdas/entry/bundle-replacements/lazy-jsonata.ts': ['node_modules/jsonata/{package.json,jsonata.js}'],
   'lambdas/policy/cedar-runtime.ts': ['node_modules/@cedar-policy/cedar-wasm/{,nodejs/}{package.json,*.js,*.wasm}'],
-  'lambdas/policy/opa-runtime.ts': [
+  'lambdas/policy/opa-policies.ts': [
     'node_modules/@open-policy-agent/opa-wasm/{package.json,src/**/*.{js,cjs}}',
     'node_modules/@open-policy-agent/opa-wasm/node_modules/yaml/{package.json,index.js,dist/*.js}',
     'node_modules/sprintf-js/{package.json,src/sprintf.js}',

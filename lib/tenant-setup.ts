@@ -1,4 +1,5 @@
 import { Construct } from 'constructs';
+import { packageVersion } from '../bin/version.ts';
 import { SetupEnvironment } from '../lambdas/api/environment.ts';
 import {
   BootstrapEnvironment,
@@ -10,7 +11,6 @@ import { apiFunctionName, type CountersignHttpApi } from './api/http-api.ts';
 import type { ListCursors } from './api/list-cursors.ts';
 import type { FunctionBundles } from './bundle-functions.ts';
 import { NodeFunction, seconds } from './node-function.ts';
-import { packageVersion } from './package-version.ts';
 import type { RunTable } from './run-table.ts';
 import type { StageConfig } from './stage-config.ts';
 import type { TenantSecrets } from './tenant-secrets.ts';

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { tryParseJsonBytes } from '../../lambdas/entry/parse-json.ts';
 import type { VaultConfig } from '../config.ts';
 import { sendRequest } from '../http-request.ts';
 import { CredentialUnavailable } from './credential-source.ts';
@@ -34,7 +35,7 @@ export async function callVault(
   });
   try {
     if (response.status >= 400) throw refusal(response.status, path, response.body);
-    const { data } = VaultResponse.safeParse(response.body.length === 0 ? {} : jsonOf(response.body));
+    const { data } = VaultResponse.safeParse(response.body.length === 0 ? {} : tryParseJsonBytes(response.body));
     if (data) return data;
     throw new CredentialUnavailable(`the response to ${path} is not one of Vault; is ${url.origin} its address?`);
   } finally {
@@ -51,16 +52,8 @@ const HINTS: Readonly<Record<number, string>> = {
 
 /** Vault may quote the request of a login, so its message is not shown then. */
 function refusal(status: number, path: string, body: Buffer): CredentialUnavailable {
-  const { data } = z.object({ errors: z.array(z.string()) }).safeParse(jsonOf(body));
+  const { data } = z.object({ errors: z.array(z.string()) }).safeParse(tryParseJsonBytes(body));
   const said = path.endsWith('/login') ? '' : (data?.errors[0]?.split('\n')[0]?.slice(0, 200) ?? '');
   const hint = HINTS[status] ?? 'see its log';
   return new CredentialUnavailable(`Vault refused ${path} (${status}${said && `: ${said}`}); ${hint}`);
-}
-
-function jsonOf(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString('utf8'));
-  } catch {
-    return undefined;
-  }
 }

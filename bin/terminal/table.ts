@@ -19,7 +19,11 @@ const GAP = '  ';
 const INDENT = '  ';
 const SHRUNK_MIN_COLUMNS = 6;
 
-/** Aligned columns below their titles. On a terminal the lines fit its width. */
+/**
+ * Aligned columns below their titles. On a terminal the lines fit its width. No package does this: columns shrink one by
+ * one, from the widest, and each wraps its cells or cuts them at the start or the end. Commands load no packages, either
+ * (test/style/imports.test.ts).
+ */
 export function table(columns: readonly Column[], rows: readonly (readonly Cell[])[], terminal: Terminal): string[] {
   const titles = columns.map(({ title }): Cell => ({ text: title, tone: 'quiet' }));
   return alignedLines(columns, [titles, ...rows], terminal);

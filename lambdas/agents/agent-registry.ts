@@ -18,8 +18,6 @@ export interface AgentRegistry {
    */
   offer(assignment: Assignment, read: Agent, agent: Agent): Promise<boolean>;
   assignment(tenant: string, place: AssignmentPlace): Promise<Assignment | undefined>;
-  /** All assignments of a run, in the order of steps and leases. */
-  assignmentsOf(tenant: string, runId: string): Promise<Assignment[]>;
 }
 
 /** Asks an agent to sync now. Only a hint: an agent acts on responses to its own requests, and syncs anyway. */

@@ -8,6 +8,12 @@ export const SYNC_INTERVAL_MS = 15_000;
 export const SYNC_WHILE_RUNNING_MS = 10_000;
 /** An agent without the socket, or one that expects a response soon, syncs this often. */
 export const SYNC_WITHOUT_SOCKET_MS = 5_000;
+/** Agents follow what the last response says, so a stage can change it without new agents. */
+export const INTERVALS = {
+  sync_ms: SYNC_INTERVAL_MS,
+  sync_while_running_ms: SYNC_WHILE_RUNNING_MS,
+  sync_without_socket_ms: SYNC_WITHOUT_SOCKET_MS,
+};
 /** What an agent signs to open its socket. Its URL has another path, which depends on the stage. */
 export const AGENT_SOCKET_PATH = '/api/v1/agent/socket';
 /** API Gateway closes a connection after two hours. */

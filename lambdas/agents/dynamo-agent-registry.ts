@@ -66,9 +66,4 @@ export class DynamoAgentRegistry implements AgentRegistry {
   assignment(tenant: string, place: AssignmentPlace): Promise<Assignment | undefined> {
     return this.#rows.get(keys.assignmentKey(tenant, place));
   }
-
-  async assignmentsOf(tenant: string, runId: string): Promise<Assignment[]> {
-    const items = await this.#rows.range(under(keys.runPartition(tenant, runId), keys.ASSIGNMENT_PREFIX));
-    return items.map((item) => docOf<Assignment>(item));
-  }
 }

@@ -1,7 +1,7 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import type { Clock } from '../entry/ports.ts';
 import type { OutboxEntry } from '../outbox/outbox.ts';
-import { ROW_IS_NEW, revisionIs } from '../run/dynamo/dynamo-conditions.ts';
+import { ROW_IS_NEW, revisionIsStill } from '../run/dynamo/dynamo-conditions.ts';
 import { docOf, type Item, keyOf, outboxItem, toItem } from '../run/dynamo/dynamo-items.ts';
 import * as keys from '../run/dynamo/dynamo-keys.ts';
 import { DynamoRows } from '../run/dynamo/dynamo-rows.ts';
@@ -34,10 +34,9 @@ export class DynamoOutputStore implements OutputStore {
         this.#rows.save(this.#item(keys.outputChunkKey(command.tenant, command, chunk.seq), chunk), ROW_IS_NEW),
       ),
     );
-    const before = head.revision - 1;
     return this.#rows.save(
       this.#item(keys.outputHeadKey(command.tenant, command), head),
-      before === 0 ? ROW_IS_NEW : revisionIs(before),
+      revisionIsStill(head.revision - 1),
     );
   }
 

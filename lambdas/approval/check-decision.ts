@@ -1,9 +1,9 @@
 import { mayDecide } from '../people/eligibility.ts';
 import type { Person } from '../people/people.ts';
 import { effectiveRole, may, type Role } from '../people/rights.ts';
+import { makersNow } from '../people/votes.ts';
 import type { Approval, ApprovalStatus, Vote } from '../run/approval.ts';
 import { CountersignError } from '../run/errors.ts';
-import { makersNow } from './votes.ts';
 
 export type Decision =
   | { kind: 'approve' }

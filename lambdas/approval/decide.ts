@@ -1,3 +1,4 @@
+import { countedVotes } from '../people/votes.ts';
 import type { Definitions } from '../pipeline/definitions.ts';
 import type { Policy } from '../policy/policy.ts';
 import { type Approval, approvalContext, isOpen, runIdOf, type Vote } from '../run/approval.ts';
@@ -12,7 +13,6 @@ import { fail, succeed } from '../run-changes/step-endings.ts';
 import { assertInTime, closed, type Deciding, voteOf } from './check-decision.ts';
 import { type DecidableApproval, editWrite, isLastEdit } from './edit-write.ts';
 import { isRecordedRefusal, recordRefusal } from './record-refusal.ts';
-import { countedVotes } from './votes.ts';
 
 export type { Deciding, Decision } from './check-decision.ts';
 
@@ -33,7 +33,7 @@ export async function decide(decider: Decider, deciding: Deciding): Promise<Deci
   // A run that has ended takes no more commits, but its approvals still show what was decided.
   let decided: Decided | undefined = decidedBefore(await read(decider, target, approvalId), deciding);
   if (decided) return decided;
-  await changeRun(decider, target, async (state, draft, parked) => {
+  await changeRun(decider, target, async (state, draft, noFreeSlot) => {
     const approval = await read(decider, target, approvalId);
     const step = state.steps.get(approval.stepIndex);
     decided = decidedBefore(approval, deciding);
@@ -46,7 +46,7 @@ export async function decide(decider: Decider, deciding: Deciding): Promise<Deci
     const vote = voteOf(people, approval, deciding, draft.at);
     if (step?.status !== 'waiting_approval') throw closed(approval);
     decided = await apply(decider, state, draft, { approval, step, vote, people }, deciding.decision);
-    return concludeRun(decider.runs, state, draft, { parked });
+    return concludeRun(decider.runs, state, draft, { noFreeSlot });
   }).catch(async (error: unknown) => {
     if (error instanceof CountersignError && isRecordedRefusal(error.code)) {
       await recordRefusal(decider, target, deciding, error.code);

@@ -1,5 +1,6 @@
 import { findOperation } from '../connectors/registry.ts';
 import type { Person } from '../people/people.ts';
+import { deciders } from '../people/votes.ts';
 import { stricter } from '../policy/approval-requirement.ts';
 import { ALWAYS_TWO, alwaysNeedsTwo } from '../policy/gates.ts';
 import {
@@ -27,7 +28,6 @@ import type { RunState } from '../run-changes/run-changer.ts';
 import { assertFits } from './request-approval.ts';
 import { editableFields, fieldsNamed } from './texts/editable-fields.ts';
 import { nameAndValue, namesOf, valueNamed } from './texts/known-names.ts';
-import { deciders } from './votes.ts';
 
 /** An open approval and the vote of someone who may decide on it. */
 export interface DecidableApproval {

@@ -1,3 +1,4 @@
+import { stillMissing } from '../people/votes.ts';
 import type { Definitions } from '../pipeline/definitions.ts';
 import { demandsAtLeast } from '../policy/approval-requirement.ts';
 import type { ApprovalRequirement } from '../policy/policy.ts';
@@ -8,7 +9,6 @@ import type { RunStore } from '../run/run-store.ts';
 import type { StepFacts } from '../run/step.ts';
 import type { RunState } from '../run-changes/run-changer.ts';
 import { modeIn } from '../workflow/requested-mode.ts';
-import { stillMissing } from './votes.ts';
 
 interface WantedApproval {
   step: StepFacts;

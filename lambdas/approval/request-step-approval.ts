@@ -32,7 +32,7 @@ export async function requestStepApproval(
   requestApproval(state, draft, {
     step,
     asks: 'step',
-    actionHash: hashOf(JSON.parse(JSON.stringify({ step: step.id, input, workflow }))),
+    actionHash: hashOf({ step: step.id, input, workflow }),
     requirement,
     grounds: { policyHash: '', policies: [], reasons: ['the workflow asks for it'] },
     makers: makersOfStep(people, state, draft, step),

@@ -1,4 +1,4 @@
-import { TargetRefused } from '../connectors/target-errors.ts';
+import { finalRefusal } from '../connectors/target-errors.ts';
 import { LOGGED } from '../entry/environment.ts';
 import { isoNow, type Log } from '../entry/ports.ts';
 import { isAnnouncedFirst, newOutboxEntry } from '../outbox/outbox.ts';
@@ -127,8 +127,7 @@ async function stopWaiting(
 export const unlessRefused =
   (log: Log, { tenant, approvalId }: Approval) =>
   (error: unknown): undefined => {
-    if (!(error instanceof TargetRefused) || error.retryable) throw error;
-    log.error(LOGGED.cardNotUpdated, { tenant, approvalId, error });
+    log.error(LOGGED.cardNotUpdated, { tenant, approvalId, error: finalRefusal(error) });
   };
 
 /** An earlier try of this stage, an earlier stage or the announcement may have posted the card. */

@@ -64,6 +64,12 @@ export async function asRead<T>(reading: Promise<T>): Promise<T> {
   }
 }
 
+/** For `catch`: the refusal of the target, if no later attempt can succeed. Other errors are thrown again. */
+export function finalRefusal(error: unknown): TargetRefused {
+  if (error instanceof TargetRefused && !error.retryable) return error;
+  throw error;
+}
+
 /** For `catch`: undefined if the target refused with this status; other errors are thrown again. */
 export const unlessStatus =
   (status: number) =>

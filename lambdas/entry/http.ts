@@ -1,5 +1,6 @@
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2, Context } from 'aws-lambda';
 import type { ProblemCode } from '../run/errors.ts';
+import { SIGNED_BODY_MAX_BYTES } from './body-limits.ts';
 import { readEnvironment } from './environment.ts';
 import { functionHandler } from './middy-handler.ts';
 import { atOwnDomain, OwnDomainEnvironment, refusalOfDirectRequest } from './own-domain.ts';
@@ -41,6 +42,17 @@ export class InvalidResponse extends Error {
 /** The body as it was sent. Signatures cover these bytes; a re-serialised body would have other bytes. */
 export function rawBody(event: Pick<HttpEvent, 'body' | 'isBase64Encoded'>): Buffer {
   return Buffer.from(event.body ?? '', event.isBase64Encoded ? 'base64' : 'utf8');
+}
+
+/** As `rawBody`, or throws a 413. The body is not trusted yet: its size is checked before its signature. */
+export function signedBody(event: Pick<HttpEvent, 'body' | 'isBase64Encoded'>): Buffer {
+  const body = rawBody(event);
+  if (body.length <= SIGNED_BODY_MAX_BYTES) return body;
+  throw new Problem(
+    413,
+    'TOO_LARGE',
+    `the body has ${body.length} bytes; at most ${SIGNED_BODY_MAX_BYTES} are accepted`,
+  );
 }
 
 /** Parses the JSON text of a request body, or throws a 400. */

@@ -24,8 +24,8 @@ export function tryParseJson(text: string): unknown {
   }
 }
 
-/** Parses a stored JSON file without changing any value in it. Returns undefined if the bytes are not UTF-8 or not JSON. */
-export function tryParseJsonFile(bytes: Uint8Array): unknown {
+/** Parses JSON without changing any value in it. Returns undefined if the bytes are not UTF-8 or not JSON. */
+export function tryParseJsonBytes(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes));
   } catch {

@@ -1,5 +1,4 @@
-import { SIGNED_BODY_MAX_BYTES } from '../entry/body-limits.ts';
-import { type HttpEvent, type HttpResponse, json, Problem, parseJsonBody, rawBody } from '../entry/http.ts';
+import { type HttpEvent, type HttpResponse, json, Problem, parseJsonBody, signedBody } from '../entry/http.ts';
 import type { Clock } from '../entry/ports.ts';
 import { sha256Hex } from '../run/canonical-json.ts';
 import { CountersignError, refusalOf } from '../run/errors.ts';
@@ -11,7 +10,6 @@ import { observeRefused } from './observe-delivery.ts';
 import { isSigned } from './signature.ts';
 import type { SigningSecrets, SigningSource } from './signing-secrets.ts';
 
-export const WEBHOOK_BODY_MAX_BYTES = SIGNED_BODY_MAX_BYTES;
 /** The start of a delivery that GitHub sends as a form. No JSON text starts like this, so Content-Type is not needed. */
 const FORM_PREFIX = 'payload=';
 
@@ -43,14 +41,7 @@ async function acceptWebhook(
   event: HttpEvent,
 ): Promise<HttpResponse> {
   const tenant = event.pathParameters?.tenant ?? '';
-  const body = rawBody(event);
-  if (body.length > WEBHOOK_BODY_MAX_BYTES) {
-    throw new Problem(
-      413,
-      'TOO_LARGE',
-      `the body has ${body.length} bytes; at most ${WEBHOOK_BODY_MAX_BYTES} are accepted`,
-    );
-  }
+  const body = signedBody(event);
   const secrets = await intake.secrets.secretsFor(tenant, source);
   if (!isSigned(source, secrets, body, event.headers, intake.clock.now())) {
     throw new Problem(

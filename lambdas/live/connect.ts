@@ -1,5 +1,5 @@
 import type { Agent } from '../agents/agent.ts';
-import type { Clock } from '../entry/ports.ts';
+import { type Clock, isoNow } from '../entry/ports.ts';
 import type { LiveStore } from './live-store.ts';
 import { agentConnectionEndsAt, ticketHash } from './tickets.ts';
 
@@ -19,7 +19,7 @@ export async function connectWithTicket(
   if (!held) return false;
   const { tenant, person, machine, connectionEndsAt: endsAt } = held;
   if (!machine && !(await isPerson(tenant, person))) return false;
-  const subscribed = { since: new Date(clock.now()).toISOString(), count: 0 };
+  const subscribed = { since: isoNow(clock), count: 0 };
   await live.open({ connectionId, tenant, person, machine, endsAt, subscriptions: [], subscribed, revision: 1 });
   return true;
 }

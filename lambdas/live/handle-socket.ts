@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { AGENT_SOCKET_PATH } from '../agents/agent-terms.ts';
 import { type AgentAuthenticator, authenticateAgent } from '../api/agents/authenticate-agent.ts';
 import { type HttpEvent, Problem } from '../entry/http.ts';
-import { JsonError, parseJson } from '../entry/parse-json.ts';
+import { tryParseJson } from '../entry/parse-json.ts';
 import type { Log } from '../entry/ports.ts';
 import { type Connecting, connectAgent, connectWithTicket } from './connect.ts';
 import type { LiveStore } from './live-store.ts';
@@ -51,7 +51,7 @@ export async function handleSocket(ports: SocketPorts, event: SocketEvent): Prom
 
 /** All messages have the route `$default`: a route for each action would cost a CloudFormation resource. */
 function actionOf({ body = '' }: SocketEvent): unknown {
-  return (jsonOf(body) as { action?: unknown } | null | undefined)?.action;
+  return (tryParseJson(body) as { action?: unknown } | null | undefined)?.action;
 }
 
 async function connect(ports: SocketPorts, event: SocketEvent): Promise<SocketResponse> {
@@ -81,18 +81,9 @@ function signedRequest({ headers = {}, requestContext }: SocketEvent): HttpEvent
 }
 
 async function subscribeWith(ports: SocketPorts, { requestContext: { connectionId }, body = '' }: SocketEvent) {
-  const message = SubscribeMessage.safeParse(jsonOf(body));
+  const message = SubscribeMessage.safeParse(tryParseJson(body));
   if (message.success) return subscribe(ports, connectionId, message.data);
   await reply(ports, connectionId, badRequest(`the message is not understood: ${z.prettifyError(message.error)}`));
-}
-
-function jsonOf(body: string): unknown {
-  try {
-    return parseJson(body);
-  } catch (error) {
-    if (error instanceof JsonError) return undefined;
-    throw error;
-  }
 }
 
 const badRequest = (message: string): ServerMessage => ({ type: 'error', code: 'BAD_REQUEST', message });

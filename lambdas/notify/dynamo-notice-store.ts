@@ -1,9 +1,9 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { ROW_IS_NEW, revisionIs } from '../run/dynamo/dynamo-conditions.ts';
+import { revisionIsStill } from '../run/dynamo/dynamo-conditions.ts';
 import { docOf, toItem } from '../run/dynamo/dynamo-items.ts';
 import * as keys from '../run/dynamo/dynamo-keys.ts';
 import { DynamoRows } from '../run/dynamo/dynamo-rows.ts';
-import { changedNotice, type Notice, type NoticeOf, type NoticeStore } from './notice-store.ts';
+import { type Notice, type NoticeOf, type NoticeStore, nextRevision } from './notice-store.ts';
 
 /** Apart from the rows of the run, so that who posts messages cannot change runs. */
 export class DynamoNoticeStore implements NoticeStore {
@@ -24,9 +24,8 @@ export class DynamoNoticeStore implements NoticeStore {
   }
 
   async save(read: Notice, changes: Partial<Notice>): Promise<Notice | undefined> {
-    const notice = changedNotice(read, changes);
+    const notice = nextRevision(read, changes);
     const item = toItem(keys.noticeKey(notice.tenant, notice.runId, notice.id), notice);
-    const asRead = read.revision === 0 ? ROW_IS_NEW : revisionIs(read.revision);
-    return (await this.#rows.save(item, asRead)) ? notice : undefined;
+    return (await this.#rows.save(item, revisionIsStill(read.revision))) ? notice : undefined;
   }
 }

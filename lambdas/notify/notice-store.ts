@@ -42,8 +42,8 @@ export const newNotice = (of: NoticeOf): Notice => ({ ...of, revision: 0 });
 export const isSettled = ({ notifiedAt, skipped }: Notice): boolean =>
   notifiedAt !== undefined || skipped !== undefined;
 
-/** The notice after a change. A field that is set to undefined is removed. */
-export function changedNotice(read: Notice, changes: Partial<Notice>): Notice {
+/** A row after a change. A field that is set to undefined is removed. */
+export function nextRevision<Row extends { revision: number }>(read: Row, changes: Partial<Row>): Row {
   const changed = { ...read, ...changes, revision: read.revision + 1 };
-  return Object.fromEntries(Object.entries(changed).filter(([, value]) => value !== undefined)) as unknown as Notice;
+  return Object.fromEntries(Object.entries(changed).filter(([, value]) => value !== undefined)) as Row;
 }

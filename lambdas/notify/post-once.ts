@@ -76,14 +76,22 @@ async function handleFailure(poster: Poster, claimed: Notice, error: unknown): P
     poster.log.warn('a message has no destination and is not posted', { tenant, runId, id, reason: error.message });
     return settle(poster, claimed, { skipped: error.message });
   }
-  const notSent = error instanceof TargetRefused || (error instanceof CountersignError && error.code === 'LEASE_LOST');
-  if (!notSent && !(error instanceof OutcomeUnknown)) throw error;
+  const pauseMs = pauseAfter(error);
   poster.log.warn('a message could not be posted; the sweeper tries again', { tenant, runId, id, error });
-  // If the outcome is unknown, the claim stays: the message is searched for when the lease has ended.
-  if (!notSent) return false;
-  const pauseMs = (error instanceof TargetRefused && error.retryAfterMs) || REFUSED_PAUSE_MS;
+  if (pauseMs === undefined) return false;
   await poster.notices.save(claimed, { claim: undefined, notBefore: later(isoNow(poster.clock), pauseMs) });
   return false;
+}
+
+/**
+ * How long to wait before the message is posted again. Undefined: its outcome is unknown, so the claim stays, and the
+ * message is searched for when the lease has ended. Other errors are thrown again.
+ */
+export function pauseAfter(error: unknown): number | undefined {
+  if (error instanceof OutcomeUnknown) return undefined;
+  const notSent = error instanceof TargetRefused || (error instanceof CountersignError && error.code === 'LEASE_LOST');
+  if (!notSent) throw error;
+  return (error instanceof TargetRefused && error.retryAfterMs) || REFUSED_PAUSE_MS;
 }
 
 /** If another invocation has settled it first, nothing is left to do either. */

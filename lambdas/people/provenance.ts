@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { later } from '../run/lease.ts';
 
 /**
  * Who gave a person the right to approve. People without a provenance were defined by the operator of the stage, who can
@@ -39,7 +40,7 @@ export function provenanceOf(
     changedBy,
     ...(confirmedBy !== undefined && { confirmedBy }),
     changedAt: at,
-    countsFrom: new Date(Date.parse(at) + coolDownMs).toISOString(),
+    countsFrom: later(at, coolDownMs),
     dependsOn: inEach(confirmedBy === undefined ? [changed] : [changed, dependencies(people, confirmedBy)]),
   };
 }

@@ -258,4 +258,4 @@ const conflict = (what: string): CountersignError =>
     `another request changed ${what} at the same time; read it again, then repeat your change`,
   );
 
-const isSame = (a: object, b: object): boolean => hashOf(a) === hashOf(JSON.parse(JSON.stringify(b)));
+const isSame = (a: object, b: object): boolean => hashOf(a) === hashOf(b);

@@ -217,7 +217,7 @@ export class DynamoDefinitions extends DynamoChanges implements Definitions {
     const key = keys.workflowKey(tenant, workflow.name, version);
     const saved = { tenant, kind: 'workflow' as const, name: `${workflow.name} v${version}`, key, by };
     if (await this.saveNew(saved, workflow)) return;
-    if (canonicalJson(await this.#rows.get(key)) === canonicalJson(JSON.parse(JSON.stringify(workflow)))) return;
+    if (canonicalJson(await this.#rows.get(key)) === canonicalJson(workflow)) return;
     throw new CountersignError(
       'WORKFLOW_INVALID',
       `version ${version} of ${workflow.name} is already published with other content; publish this as version ${version + 1}`,

@@ -46,5 +46,5 @@ function contentHash({
   source: _source,
   ...content
 }: PublishedWorkflow): string {
-  return hashOf(JSON.parse(JSON.stringify(content)));
+  return hashOf(content);
 }

@@ -1,6 +1,6 @@
 import type { Log } from '../entry/ports.ts';
 import type { EvidenceStore } from '../evidence/evidence-store.ts';
-import { type NamedTexts, textKey } from '../evidence/texts/named-texts.ts';
+import { type NamedTexts, textKey } from '../evidence/named-texts.ts';
 import type { TenantPolicies } from '../policy/policy.ts';
 import { InvalidPolicies } from '../policy/policy-engine.ts';
 import { policyTexts } from '../policy/policy-texts.ts';

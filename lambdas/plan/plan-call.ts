@@ -117,7 +117,7 @@ export async function planCall(
     after: proposal.after ?? null,
     ...(seen.names && { names: seen.names }),
     ...(foundByName && { foundByName }),
-    beforeHash: seen.before ? hashOf(JSON.parse(JSON.stringify(seen.before))) : null,
+    beforeHash: seen.before ? hashOf(seen.before) : null,
     unread: unresolved ?? seen.unread ?? null,
   };
   return { call, output: duplicate?.output ?? seen.output ?? KNOWN_AFTER_APPLY };

@@ -94,7 +94,7 @@ export async function planRun(planner: Planner, request: PlanRequest): Promise<P
   };
   const withoutNames = steps.map((step) => ({ ...step, names: undefined }));
   const bound = { content: workflow, received: eventOf(trigger), inputs: walk.context.inputs };
-  const planHash = hashOf(JSON.parse(JSON.stringify({ ...plan, steps: withoutNames, ...bound })));
+  const planHash = hashOf({ ...plan, steps: withoutNames, ...bound });
   const plannedAt = isoNow(planner.clock);
   return { ...plan, warnings: steps.flatMap((step) => warningOf(step, walk, plannedAt)), plannedAt, planHash };
 }

@@ -39,7 +39,7 @@ export function actionHash(
 ): string {
   if (salt === undefined) {
     const { makers: _ignored, ...facts } = action;
-    return hashOf(JSON.parse(JSON.stringify({ action: facts, input, policyHash, workflow })));
+    return hashOf({ action: facts, input, policyHash, workflow });
   }
   return hashOfDigests(actionDigests(action, input, salt), policyHash, workflow);
 }

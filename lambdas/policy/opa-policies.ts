@@ -1,12 +1,14 @@
+import { createRequire } from 'node:module';
 import * as z from 'zod';
 import { RISKS } from '../connectors/connector.ts';
 import { hashOf } from '../run/canonical-json.ts';
 import { GroupSets } from './approval-requirement.ts';
-import { loadOpa, type Opa } from './opa-runtime.ts';
 import { type PolicyDecision, type PolicyRequest, QUORUM_MAX_PEOPLE, type TenantPolicies } from './policy.ts';
 import { InvalidPolicies, type PolicyEngine, type PreparedPolicies } from './policy-engine.ts';
 import { nowOf } from './policy-facts.ts';
 import { regoSetText, unzipModule } from './policy-texts.ts';
+
+export type Opa = typeof import('@open-policy-agent/opa-wasm');
 
 type CompiledRego = Extract<TenantPolicies, { engine: 'rego' }>;
 
@@ -93,6 +95,9 @@ class OpaSet implements PreparedPolicies {
 
 const start = async (opa: Opa, wasm: Buffer<ArrayBuffer>) =>
   opa.loadPolicy(wasm, { initial: MEMORY_INITIAL_PAGES, maximum: MEMORY_MAX_PAGES });
+
+/** Loaded only for tenants that use it. */
+const loadOpa = () => createRequire(import.meta.url)('@open-policy-agent/opa-wasm') as Opa;
 
 /** OPA throws strings. */
 const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));

@@ -23,7 +23,7 @@ export function textDigest(text: string): Digest {
 
 /** `H(salt + JCS(value))`, as docs/evidence-format.md defines it. */
 export const saltedDigest = (salt: string, value: unknown): string =>
-  sha256Hex(`${salt}${canonicalJson(JSON.parse(JSON.stringify(value ?? null)))}`);
+  sha256Hex(`${salt}${canonicalJson(value ?? null)}`);
 
 export const fieldDigests = (salt: string, fields: Record<string, unknown>): Record<string, string> =>
   Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, saltedDigest(salt, value)]));

@@ -129,7 +129,7 @@ function slotsUpTo(times: Times, until: string, count: number): string[] {
 /** A slot that starts later than this was missed. The sweeper looks every minute. */
 const ON_TIME_MS = 5 * MINUTE_MS;
 /** Older slots are never started. Idempotency records of slots are stored longer, so no slot starts two runs. */
-export const CATCH_UP_WINDOW_MS = 7 * 24 * 60 * MINUTE_MS;
+const CATCH_UP_WINDOW_MS = 7 * 24 * 60 * MINUTE_MS;
 /** The slots of `ON_TIME_MS` at one per minute, and one more to be sure. */
 const ON_TIME_MAX_SLOTS = ON_TIME_MS / MINUTE_MS + 1;
 

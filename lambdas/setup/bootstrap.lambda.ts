@@ -4,6 +4,7 @@ import { readEnvironment } from '../entry/environment.ts';
 import { functionHandler } from '../entry/middy-handler.ts';
 import { systemClock, systemIds } from '../entry/system.ts';
 import { DynamoDefinitions } from '../pipeline/dynamo-definitions.ts';
+import { later } from '../run/lease.ts';
 import { BootstrapCall, type BootstrapPorts, callBootstrap } from './bootstrap.ts';
 import { BootstrapEnvironment } from './environment.ts';
 import { type Reply, replyWith } from './reply.ts';
@@ -25,7 +26,7 @@ const ports: BootstrapPorts = {
   async saveKey(tenant, { person, sha256 }, by) {
     const name = `${person.slice(0, SHOWN_PERSON_CHARACTERS)}-${sha256.slice(0, SHOWN_HASH_DIGITS)}`;
     if ((await keys.named(tenant, name))?.hash === sha256) return;
-    const expiresAt = new Date(Date.parse(by.at) + KEY_EXPIRES_AFTER_MS).toISOString();
+    const expiresAt = later(by.at, KEY_EXPIRES_AFTER_MS);
     const created = { name, createdBy: by.actor, createdAt: by.at, expiresAt };
     await keys.saveHash(sha256, { tenant, person, role: 'owner', ...created }, by);
   },

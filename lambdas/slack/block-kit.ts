@@ -13,7 +13,7 @@ const PLAIN_TEXT_MAX_CHARACTERS = 3_000;
 export const CARD_MAX_CHARACTERS = 12_500;
 export const MODAL_BLOCKS_MAX = 100;
 
-export interface PlainText {
+interface PlainText {
   type: 'plain_text';
   text: string;
   emoji: false;
@@ -37,7 +37,7 @@ interface LinkElement {
 }
 export type Inline = TextElement | DateElement | LinkElement;
 
-export interface RichPart {
+interface RichPart {
   type: 'rich_text_section' | 'rich_text_preformatted';
   elements: Inline[];
 }

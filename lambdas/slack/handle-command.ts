@@ -1,4 +1,4 @@
-import { type HttpEvent, type HttpResponse, json } from '../entry/http.ts';
+import { type HttpEvent, type HttpResponse, json, signedBody } from '../entry/http.ts';
 import { requestedTrigger } from '../intake/requested-trigger.ts';
 import { type Starter, startAutomation, startableAutomation } from '../intake/start-automation.ts';
 import type { Person } from '../people/people.ts';
@@ -9,11 +9,11 @@ import { deliveryKey } from '../run/idempotency.ts';
 import type { RunStore } from '../run/run-store.ts';
 import { type Message, sentence } from './block-kit.ts';
 import { pendingList } from './card/pending-list.ts';
-import { countsMessage, recentRuns } from './command/run-lists.ts';
 import { ephemeral } from './reply-to-click.ts';
 import { parseCommand } from './request/payloads.ts';
-import { bodyText, type SlackEndpoint, tenantOfRequest } from './request/signed-request.ts';
+import { type SlackEndpoint, tenantOfRequest } from './request/signed-request.ts';
 import { findSlackPerson, type KnownPeople, unknownUser } from './request/slack-user.ts';
+import { countsMessage, recentRuns } from './run-lists.ts';
 
 const HELP =
   'Commands: "/countersign pending" shows the pending approvals and who can decide them, "list" the newest runs, ' +
@@ -33,7 +33,7 @@ interface Typed {
 
 /** Handles `/countersign …`. Only the person who typed it sees the response. */
 export async function handleCommand(slack: Commands, event: HttpEvent): Promise<HttpResponse> {
-  const parsed = parseCommand(bodyText(event));
+  const parsed = parseCommand(signedBody(event).toString('utf8'));
   const tenant = await tenantOfRequest(slack, event, parsed?.user.team);
   const { identity = '', team = '' } = parsed?.user ?? {};
   const person = await findSlackPerson(slack, tenant, identity);

@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import { unescaped } from '../connectors/slack/message-text.ts';
-import { type HttpEvent, type HttpResponse, json, Problem } from '../entry/http.ts';
+import { type HttpEvent, type HttpResponse, json, Problem, signedBody } from '../entry/http.ts';
 import { tryParseJson } from '../entry/parse-json.ts';
-import { bodyText, type SlackEndpoint, signedBy, tenantOfRequest } from './request/signed-request.ts';
+import { type SlackEndpoint, signedBy, tenantOfRequest } from './request/signed-request.ts';
 import { receiveMessage, type Threads } from './thread/receive-message.ts';
 import type { ThreadMessage } from './thread/thread-runs.ts';
 
@@ -37,7 +37,7 @@ export type Events = SlackEndpoint & Threads;
 
 /** Responds to Slack's URL verification, and receives messages to the app. Other events are acknowledged and not used. */
 export async function handleEvent(slack: Events, event: HttpEvent): Promise<HttpResponse> {
-  const body = tryParseJson(bodyText(event));
+  const body = tryParseJson(signedBody(event).toString('utf8'));
   const check = UrlVerification.safeParse(body);
   if (check.success) {
     // The URL verification names no workspace, so the secret of any tenant is accepted; the response contains no tenant data.

@@ -1,5 +1,5 @@
 import type { Decided, Deciding } from '../approval/decide.ts';
-import { type HttpEvent, type HttpResponse, json } from '../entry/http.ts';
+import { type HttpEvent, type HttpResponse, json, signedBody } from '../entry/http.ts';
 import { type Approval, isOpen, runIdOf } from '../run/approval.ts';
 import { CountersignError, refusalOf } from '../run/errors.ts';
 import type { RunStore } from '../run/run-store.ts';
@@ -30,7 +30,7 @@ import {
   ShownPageValue,
   type ViewSubmission,
 } from './request/payloads.ts';
-import { bodyText, type SlackEndpoint, tenantOfRequest } from './request/signed-request.ts';
+import { type SlackEndpoint, tenantOfRequest } from './request/signed-request.ts';
 import { findSlackPerson, type KnownPeople, unknownUser } from './request/slack-user.ts';
 
 export interface Interactivity extends SlackEndpoint, ReplyPorts, KnownPeople {
@@ -51,7 +51,7 @@ const OLD_CARD = 'This card is out of date; use the newest one.';
 
 /** Handles a click or a submitted modal, signed by Slack for a tenant, from a person of that tenant. */
 export async function handleInteraction(slack: Interactivity, event: HttpEvent): Promise<HttpResponse> {
-  const parsed = parseInteraction(bodyText(event));
+  const parsed = parseInteraction(signedBody(event).toString('utf8'));
   const tenant = await tenantOfRequest(slack, event, parsed?.user.team);
   const interaction = Interaction.safeParse(parsed?.payload);
   // Other interactions are acknowledged, or Slack would show an error to the person.

@@ -1,4 +1,4 @@
-import type { Clock } from '../entry/ports.ts';
+import { type Clock, isoNow } from '../entry/ports.ts';
 import { type EmbeddedLine, embedded } from './embedded-metrics.ts';
 import type { Measurement, Metrics } from './metrics.ts';
 import { type Level, type Observed, type Transition, transitionsOf } from './transitions.ts';
@@ -51,7 +51,7 @@ export class LogTelemetry implements Telemetry {
     const { level, clock, write } = this.#options;
     // Lambda takes a line without level or time for INFO, and would drop the metrics of a stage with a higher level.
     const isFiltered = LEVELS.indexOf(level) > LEVELS.indexOf('INFO');
-    const added = isFiltered ? { level, timestamp: new Date(clock.now()).toISOString() } : {};
+    const added = isFiltered ? { level, timestamp: isoNow(clock) } : {};
     for (const line of lines) write(`${JSON.stringify({ ...added, ...line })}\n`);
   }
 }

@@ -2,7 +2,7 @@ import { expireApproval } from '../approval/expire-approval.ts';
 import { findOperation } from '../connectors/registry.ts';
 import { hasTime } from '../proposal/attempt-time.ts';
 import { CountersignError, type RecordedError, recordedError } from '../run/errors.ts';
-import { hasExpired, isAgentTool } from '../run/lease.ts';
+import { hasExpired } from '../run/lease.ts';
 import type { OpenReceipt, Receipt } from '../run/receipt.ts';
 import { attemptsOf } from '../run/retry-policy.ts';
 import type { RunDraft } from '../run/run-draft.ts';
@@ -24,7 +24,6 @@ import { fail, PROBES_MAX, settleReceipt, succeed } from '../run-changes/step-en
 import { ownReceipt } from '../run-changes/step-receipt.ts';
 import { startReadySteps, startStep } from './2-start-ready-steps.ts';
 import { claimStep, isOpenWrite } from './4-claim-step.ts';
-import { endAssignment, isRenewed } from './agent/end-assignment.ts';
 import { startRun } from './start-run.ts';
 import type { ClaimedStep, Claims, Worker } from './worker.ts';
 
@@ -59,8 +58,8 @@ async function expireApprovals(worker: Worker, state: RunState, draft: RunDraft)
 async function endOverdue(worker: Worker, state: RunState, draft: RunDraft, error: RecordedError): Promise<Claims> {
   for (const step of state.steps.values()) {
     if (step.status !== 'running') continue;
-    if (!(isAgentTool(step.tool) && (await endAssignment(worker, state, draft, step))))
-      await setAside(worker, draft, step);
+    const { endLease } = worker.executorFor(step.tool);
+    if (!(await endLease?.(worker, state, draft, step))) await setAside(worker, draft, step);
   }
   return { claimed: [], ...(await concludeRun(worker.runs, state, draft, { overdue: error })) };
 }
@@ -113,9 +112,10 @@ async function resume(
   draft: RunDraft,
   step: RunningStep | RetryableStep,
 ): Promise<ClaimedStep | undefined> {
-  if (step.status === 'running' && isAgentTool(step.tool)) {
-    if (await isRenewed(worker, draft, step)) return undefined;
-    if (await endAssignment(worker, state, draft, step)) return undefined;
+  if (step.status === 'running') {
+    const { isRenewed, endLease } = worker.executorFor(step.tool);
+    if (await isRenewed?.(worker, draft, step)) return undefined;
+    if (await endLease?.(worker, state, draft, step)) return undefined;
   }
   if (state.run.stopRequest) return setAside(worker, draft, step);
   if (step.input === undefined) return startStep(worker, state, draft, step.index);

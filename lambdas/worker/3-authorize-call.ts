@@ -1,6 +1,6 @@
 import { findCoveringApproval } from '../approval/find-covering-approval.ts';
 import { requestWriteApproval } from '../approval/request-write-approval.ts';
-import { stillMissing } from '../approval/votes.ts';
+import { stillMissing } from '../people/votes.ts';
 import { approvalIsUsedUp, type Gate, gateFor } from '../policy/gates.ts';
 import { type PolicyDecision, whyOf } from '../policy/policy.ts';
 import { readTime } from '../proposal/attempt-time.ts';

@@ -5,7 +5,7 @@ import { isAgentTool, type LeaseTimes } from '../run/lease.ts';
 import type { CommandRecord, Cost, Reversal, TouchedState, WriteResult } from '../run/receipt.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import type { FlagName } from '../run/settings/flags.ts';
-import type { WaitingExternalStep } from '../run/step.ts';
+import type { RunningStep, WaitingExternalStep } from '../run/step.ts';
 import type { RunState } from '../run-changes/run-changer.ts';
 import { agentExecutor } from './agent/agent-executor.ts';
 import { inProcessExecutor } from './in-process-executor.ts';
@@ -75,6 +75,10 @@ export interface Executor {
   ): void;
   /** Checks such a step when its run is processed, and ends it if the work will never complete. */
   checkWaiting?(worker: Worker, draft: RunDraft, step: WaitingExternalStep): Promise<void>;
+  /** Of an executor outside the worker, which renews its leases itself: whether it has done so since the state was read. */
+  isRenewed?(worker: Worker, draft: RunDraft, step: RunningStep): Promise<boolean>;
+  /** Settles a running step whose lease has ended. By default, or if it returns false, a worker takes the step over. */
+  endLease?(worker: Worker, state: RunState, draft: RunDraft, step: RunningStep): Promise<boolean>;
 }
 
 /** The executor of a tool: agents perform commands, sessions work elsewhere, the worker itself performs everything else. */

@@ -1,5 +1,4 @@
 import type { Assignment } from '../agents/assignment.ts';
-import { isAgentTool } from '../run/lease.ts';
 import { isTerminal } from '../run/run.ts';
 import type { RunDraft } from '../run/run-draft.ts';
 import type { RunningStep, Step } from '../run/step.ts';
@@ -58,8 +57,8 @@ export async function reportOutcome<Next extends FollowUp = FollowUp>(
       if (!claimed) return undefined;
       if (assignment) draft.changeAssignment(assignment.read, { ...assignment.ending, endedAt: draft.at });
       const settled = typeof outcome === 'function' ? outcome(claimed) : outcome;
-      // A worker has performed the step itself. An agent may still renew a lease that it has lost.
-      if (known && !isAgentTool(now.tool)) draft.giveUpLease(stepIndex);
+      // A worker has performed the step itself. An executor outside may still renew a lease that it has lost.
+      if (known && !reporter.executorFor(now.tool).isRenewed) draft.giveUpLease(stepIndex);
       await settleOutcome(reporter, from, draft, claimed, settled);
       return startNext ? startNext(from, draft) : (wakeWorker(reporter, from, draft) as Promise<Next>);
     });

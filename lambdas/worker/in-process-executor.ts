@@ -2,10 +2,11 @@ import { withinDeadline } from '../connectors/attempt-deadline.ts';
 import { type Access, markOf, type Operation, type WriteContext } from '../connectors/connector.ts';
 import { findOperation } from '../connectors/registry.ts';
 import { OutcomeUnknown, TargetRefused } from '../connectors/target-errors.ts';
+import { isoNow } from '../entry/ports.ts';
 import { AttemptTime } from '../proposal/attempt-time.ts';
 import { accessFor } from '../proposal/read-target.ts';
 import { CountersignError, recordedError } from '../run/errors.ts';
-import { IN_PROCESS_LEASE } from '../run/lease.ts';
+import { IN_PROCESS_LEASE, later } from '../run/lease.ts';
 import { isAs, type TouchedState } from '../run/receipt.ts';
 import { isOn, WRITES_ARE_OFF, WRITES_UNREADABLE } from '../run/settings/flags.ts';
 import type { Dispatched, Executor } from './5-executor.ts';
@@ -52,7 +53,7 @@ export async function performStep(
 
 /** If a renewal fails and the lease is lost, the commit of the outcome fails; the renewal itself decides nothing. */
 function renew(worker: Worker, { tenant, runId }: { tenant: string; runId: string }, { step }: ClaimedStep): void {
-  const expiresAt = new Date(worker.clock.now() + IN_PROCESS_LEASE.durationMs).toISOString();
+  const expiresAt = later(isoNow(worker.clock), IN_PROCESS_LEASE.durationMs);
   worker.runs.renewLease(tenant, runId, step, expiresAt).catch((error: unknown) => {
     worker.log.warn('a lease could not be renewed', { runId, step: step.id, error });
   });

@@ -7,7 +7,7 @@ import type { StepMessage } from '../run-changes/step-queue.ts';
 type Watcher = Pick<RunChanger, 'queue' | 'clock' | 'log'>;
 
 /** After a lost race: the other commit may have renewed the lease. */
-const LOOK_AGAIN_AFTER_MS = 1_000;
+const CHECK_AGAIN_AFTER_MS = 1_000;
 
 /**
  * Sends a message for the time when the lease of a step ends, because a sweep every minute is too slow for an agent that
@@ -18,7 +18,7 @@ export async function watchLease(
   run: { tenant: string; runId: string },
   { index, leaseVersion, lease }: Pick<RunningStep, 'index' | 'leaseVersion' | 'lease'>,
 ): Promise<void> {
-  const delayMs = Math.max(LOOK_AGAIN_AFTER_MS, Date.parse(lease.expiresAt) - watcher.clock.now());
+  const delayMs = Math.max(CHECK_AGAIN_AFTER_MS, Date.parse(lease.expiresAt) - watcher.clock.now());
   const { tenant, runId } = run;
   await send(watcher, { tenant, runId, watches: { stepIndex: index, leaseVersion } }, delayMs);
 }
@@ -31,7 +31,7 @@ export async function watchRenewedLease(watcher: Watcher, message: StepMessage, 
 }
 
 export async function watchAfterLostRace(watcher: Watcher, message: StepMessage): Promise<void> {
-  if (message.watches) await send(watcher, message, LOOK_AGAIN_AFTER_MS);
+  if (message.watches) await send(watcher, message, CHECK_AGAIN_AFTER_MS);
 }
 
 /** If it is lost, the sweeper finds the lease, up to a minute later. */

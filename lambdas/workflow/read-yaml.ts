@@ -7,6 +7,7 @@ import {
   Lexer,
   LineCounter,
   Parser,
+  type Scalar,
   visit,
   type YAMLError,
 } from 'yaml';
@@ -37,6 +38,10 @@ export function readYaml(text: string): ReadYaml {
     ...unknownAliases(document).map(({ source, range }) => ({
       line: lineAt(range?.[0] ?? 0),
       message: unknownAnchor(source),
+    })),
+    ...numbersBeyondJson(document).map(({ source, range }) => ({
+      line: lineAt(range?.[0] ?? 0),
+      message: notFinite(source),
     })),
     ...others.slice(0, 1).map(({ range }) => ({
       line: lineAt(range[0]),
@@ -104,6 +109,18 @@ function unknownAliases(document: Document): Alias[] {
   return unknown;
 }
 
+/** YAML has numbers that would be stored as null: `.nan`, `.inf` and those beyond the range of a double. */
+function numbersBeyondJson(document: Document): Scalar[] {
+  const found: Scalar[] = [];
+  visit(document, {
+    Scalar(_key, scalar) {
+      if (typeof scalar.value === 'number' && !Number.isFinite(scalar.value)) found.push(scalar);
+    },
+  });
+  return found;
+}
+
+const notFinite = (number = '') => `"${number}" is not a finite number; write a finite one, or quotes if it is text`;
 const unknownAnchor = (name: string) =>
   `"*${name}" has no anchor "&${name}" before it; text that starts with "*" needs quotes`;
 export const ALIASES_EXPLODE = 'the aliases ("*") expand to too many values; replace them by their values';

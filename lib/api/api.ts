@@ -1,6 +1,7 @@
 import { Stack } from 'aws-cdk-lib';
 import { Construct } from 'constructs';
 import * as z from 'zod';
+import { packageVersion } from '../../bin/version.ts';
 import {
   ApprovalsApiEnvironment,
   BulkEnvironment,
@@ -16,7 +17,6 @@ import type { EvidenceBucket } from '../evidence/evidence-bucket.ts';
 import { traceUrl } from '../evidence/traces.ts';
 import type { LiveFeed } from '../live-feed.ts';
 import { NodeFunction, seconds } from '../node-function.ts';
-import { packageVersion } from '../package-version.ts';
 import type { RunTable } from '../run-table.ts';
 import type { StageConfig } from '../stage-config.ts';
 import { RECEIVES_BEFORE_DEAD_LETTER, type WorkQueue } from '../work-queue.ts';

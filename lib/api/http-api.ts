@@ -4,6 +4,7 @@ import { LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs';
 import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
 import { Construct } from 'constructs';
 import { type FunctionGroup, routesOf } from '../../lambdas/api/contract/index.ts';
+import { routeKey } from '../../lambdas/api/contract/route.ts';
 import { AuthorizerEnvironment } from '../../lambdas/api/environment.ts';
 import { OWN_URL } from '../../lambdas/entry/oidc-issuer.ts';
 import type { OwnDomain } from '../../lambdas/entry/own-domain.ts';
@@ -122,7 +123,7 @@ export class CountersignHttpApi extends Construct {
     const throttled = THROTTLED[group];
     if (!throttled) return;
     const settings = { ThrottlingRateLimit: throttled.rate, ThrottlingBurstLimit: throttled.burst };
-    const ofRoutes = routesOf(group).map(({ method, path }) => [`${method} ${path}`, settings]);
+    const ofRoutes = routesOf(group).map((route) => [routeKey(route), settings]);
     this.#stage.routeSettings = { ...(this.#stage.routeSettings as object), ...Object.fromEntries(ofRoutes) };
   }
 

@@ -1,6 +1,5 @@
 import { isFields } from '../cloud/request-fields.ts';
 import type { DynamoDb } from '../dynamodb/dynamodb.ts';
-import { assertKeySizes } from '../dynamodb/key-sizes.ts';
 import type { TableStreams } from '../dynamodb/table-stream.ts';
 import { type AccessCheck, accessChecks } from '../iam/access-checks.ts';
 import { TRACE_HEADER } from '../lambda/recursion.ts';
@@ -55,7 +54,6 @@ export function describeCall(
     checks: () => accessChecks(service, operation, input, stack),
     execute: async () => {
       if (!jsonService) {
-        assertKeySizes(stack, input);
         const reply = await dynamodb.serve({ request, operation, input });
         if (reply.status === 200) services.streams.observe(operation, input);
         return reply;

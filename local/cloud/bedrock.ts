@@ -1,5 +1,6 @@
 /** Bedrock's Converse without a model. It returns scripted answers, or explains how to script one. */
 import * as z from 'zod';
+import { tryParseJsonBytes } from '../../lambdas/entry/parse-json.ts';
 import { ACCOUNT, AwsError, REGION } from '../aws/aws.ts';
 import type { RestService } from '../aws/aws-calls.ts';
 import type { WireReply, WireRequest } from '../aws/wire.ts';
@@ -55,7 +56,7 @@ export class LocalBedrock implements RestService {
     const model = modelIn(path);
     if (model === undefined)
       throw new AwsError('UnknownOperationException', 'The local Bedrock supports only Converse.');
-    const request = ConverseRequest.safeParse(jsonOf(body));
+    const request = ConverseRequest.safeParse(tryParseJsonBytes(body));
     if (!request.success) throw new AwsError('ValidationException', z.prettifyError(request.error));
     this.#questions = [...this.#questions, { model, ...request.data }].slice(-MAX_QUESTIONS);
     const reply = converse(request.data, this.#answerTo(model, request.data));
@@ -131,11 +132,3 @@ const textsOf = ({ system, messages }: ConverseRequest): string[] =>
   [system, ...messages.map(({ content }) => content)].flat().map(({ text }) => text);
 
 const tokensOf = (text: string): number => Math.ceil(text.length / CHARACTERS_PER_TOKEN);
-
-function jsonOf(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString('utf8'));
-  } catch {
-    return undefined;
-  }
-}

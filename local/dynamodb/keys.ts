@@ -26,8 +26,20 @@ function checkedKey({ partition, sort }: Pick<TableDefinition, 'partition' | 'so
         `One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an empty string value. Key: ${name}`,
       );
     }
+    checkKeySize(name === partition ? 'hashkey' : 'rangekey', value.S);
   }
   return key;
+}
+
+/** Of tables and indexes. */
+const KEY_MAX_BYTES = { hashkey: 2_048, rangekey: 1_024 };
+
+/** Refuses a key, or a value that is compared with a key, that is too long. */
+export function checkKeySize(key: keyof typeof KEY_MAX_BYTES, value: string): void {
+  if (Buffer.byteLength(value) <= KEY_MAX_BYTES[key]) return;
+  throw invalid(
+    `One or more parameter values were invalid: Size of ${key} has exceeded the maximum size limit of ${KEY_MAX_BYTES[key]} bytes`,
+  );
 }
 
 export function keyUnchanged(key: Item, after: Item): void {
@@ -39,14 +51,16 @@ export function keyUnchanged(key: Item, after: Item): void {
   }
 }
 
-/** Refuses keys of indexes that have another type. Returns the size. */
+/** Refuses keys of indexes that have another type or are too long. Returns the size of the item. */
 export function checkIndexed({ indexes }: TableDefinition, item: Item): number {
   for (const [index, { partition, sort }] of Object.entries(indexes)) {
     for (const name of sort === undefined ? [partition] : [partition, sort]) {
       const value: AttributeValue | undefined = item[name];
-      if (value !== undefined && (typeof value.S !== 'string' || value.S === '')) {
+      if (value === undefined) continue;
+      if (typeof value.S !== 'string' || value.S === '') {
         throw invalid(`One or more parameter values were invalid: a key of the index ${index}, ${name}, must be text`);
       }
+      checkKeySize(name === partition ? 'hashkey' : 'rangekey', value.S);
     }
   }
   return checkItem(item);

@@ -1,7 +1,7 @@
 import { type Item, invalid, itemBytes } from './attribute-values.ts';
 import { Expressions, type References } from './expressions.ts';
 import type { Range, TableDefinition } from './item-store.ts';
-import { only } from './keys.ts';
+import { checkKeySize, only } from './keys.ts';
 
 export interface Query extends References {
   TableName?: string;
@@ -67,10 +67,11 @@ export function rangeOf(definition: TableDefinition, query: Query): Range {
   if (partition.name !== schema.partition || (sort && sort.name !== schema.sort)) {
     throw invalid(`Query condition missed key schema element: ${schema.partition}`);
   }
-  const values = [partition.value, ...(sort?.values ?? [])].map(({ S }) => {
+  const values = [partition.value, ...(sort?.values ?? [])].map(({ S }, place) => {
     if (typeof S !== 'string')
       throw invalid('One or more parameter values were invalid: Condition parameter type does not match schema type');
     if (S === '') throw invalid('The AttributeValue for a key attribute cannot contain an empty string value');
+    checkKeySize(place === 0 ? 'hashkey' : 'rangekey', S);
     return S;
   });
   const [partitionValue = '', ...sortValues] = values;

@@ -6,7 +6,7 @@ import { type Caller, type ObserveCall, startAwsEndpoint } from '../aws/aws-endp
 import { Faults } from '../aws/faults.ts';
 import { RequestCounts } from '../aws/request-counts.ts';
 import type { LocalCloudWatch } from '../cloud/cloudwatch/cloudwatch.ts';
-import { ConsoleSite } from '../cloudfront/console-site.ts';
+import { ConsoleSite } from '../cloud/console-site.ts';
 import { startDynamoDb } from '../dynamodb/dynamodb.ts';
 import { createTables, tablesOf } from '../dynamodb/tables.ts';
 import { Iam } from '../iam/iam.ts';

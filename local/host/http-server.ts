@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { HttpApi } from '../api-gateway/http-api.ts';
 import type { WebSocketApi } from '../api-gateway/websocket-api.ts';
-import type { ConsoleSite } from '../cloudfront/console-site.ts';
+import type { ConsoleSite } from '../cloud/console-site.ts';
 import { ISSUER_PATH, type LocalIssuer } from '../oidc/local-issuer.ts';
 import type { Simulators } from '../simulators/simulators.ts';
 import type { ControlApi } from './control-api.ts';

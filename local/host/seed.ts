@@ -265,7 +265,7 @@ async function seedConfiguration(definitions: Definitions, tenant: string, hostU
 
 /** Returns the published version with the same content, or publishes a new version. */
 async function publish(definitions: Definitions, tenant: string, workflow: Workflow, source: string): Promise<number> {
-  const wanted = canonicalJson(JSON.parse(JSON.stringify(workflow)));
+  const wanted = canonicalJson(workflow);
   for (let version = 1; ; version += 1) {
     const published = await definitions.workflow(tenant, workflow.name, version);
     const { source: _source, ...definition } = published ?? {};

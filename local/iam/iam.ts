@@ -63,7 +63,7 @@ export class Iam {
     this.#permissions = stack.ofType('AWS::Lambda::Permission');
     this.#bucketDenials = matchingOf(stack.ofType('AWS::S3::BucketPolicy').flatMap(denialsOf));
     for (const role of stack.ofType('AWS::IAM::Role')) {
-      const statements = statementsOf(role, stack);
+      const statements = statementsOf(role);
       this.#roles.set(role.logicalId, { statements, matching: matchingOf(statements), used: new Map() });
     }
   }
@@ -223,19 +223,13 @@ function denialsOf({ logicalId, properties }: ResolvedResource): Statement[] {
   return parseStatements({ Statement: denials }, logicalId);
 }
 
-/** Policies are part of the role, or AWS::IAM::Policy resources. Managed policies are refused. */
-function statementsOf(role: ResolvedResource, stack: ResolvedStack): Statement[] {
+/** Policies are part of the role. Managed policies are refused. */
+function statementsOf(role: ResolvedResource): Statement[] {
   if ('ManagedPolicyArns' in role.properties) {
     throw new Error(`${role.logicalId}: the local host does not support ManagedPolicyArns`);
   }
   const inline = (role.properties.Policies ?? []) as { PolicyDocument: unknown }[];
-  const attached = stack
-    .ofType('AWS::IAM::Policy')
-    .filter(({ properties }) => [properties.Roles ?? []].flat().includes(role.ref));
-  return [
-    ...inline.flatMap(({ PolicyDocument }) => parseStatements(PolicyDocument, role.logicalId)),
-    ...attached.flatMap(({ logicalId, properties }) => parseStatements(properties.PolicyDocument, logicalId)),
-  ];
+  return inline.flatMap(({ PolicyDocument }) => parseStatements(PolicyDocument, role.logicalId));
 }
 
 function recordUse(grants: RoleGrants, statement: Statement, action: string): void {

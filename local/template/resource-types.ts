@@ -15,7 +15,6 @@ const HOSTED = [
   'AWS::ApiGatewayV2::Stage',
   'AWS::DynamoDB::GlobalTable',
   'AWS::Events::Rule',
-  'AWS::IAM::Policy',
   'AWS::IAM::Role',
   'AWS::KMS::Key',
   'AWS::Lambda::EventSourceMapping',

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { openCursor, sealCursor } from '../../lambdas/api/paging/paging.ts';
+import { openCursor, sealCursor } from '../../lambdas/api/paging.ts';
 
 const SEED = 20_260_102;
 const position = '2026-01-02T03:04:05.000Z run_00000001';

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { handlePolicies } from '../../lambdas/api/policies/policies.ts';
 import { toolNames } from '../../lambdas/connectors/registry.ts';
 import { type HttpEvent, Problem } from '../../lambdas/entry/http.ts';
-import { textKey } from '../../lambdas/evidence/texts/named-texts.ts';
+import { textKey } from '../../lambdas/evidence/named-texts.ts';
 import { TextArchive } from '../../lambdas/pipeline/text-archive.ts';
 import { CedarPolicies } from '../../lambdas/policy/cedar-policies.ts';
 import { CedarRuntime, loadCedar } from '../../lambdas/policy/cedar-runtime.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { PAGE_MAX } from '../../lambdas/api/contract/schemas.ts';
-import { pageOf, readPage } from '../../lambdas/api/paging/paging.ts';
+import { pageOf, readPage } from '../../lambdas/api/paging.ts';
 import { assertResponseFits } from '../../lambdas/api/response-size.ts';
 import { json, Problem } from '../../lambdas/entry/http.ts';
 import { sourceFiles } from '../style/source.ts';

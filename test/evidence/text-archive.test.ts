@@ -1,5 +1,5 @@
 import { beforeEach, expect, it } from 'vitest';
-import { textKey } from '../../lambdas/evidence/texts/named-texts.ts';
+import { textKey } from '../../lambdas/evidence/named-texts.ts';
 import { TextArchive } from '../../lambdas/pipeline/text-archive.ts';
 import { cedarSetText } from '../../lambdas/policy/policy-texts.ts';
 import { readShippedPolicies } from '../../lambdas/policy/shipped-policies.ts';

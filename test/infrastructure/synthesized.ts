@@ -1,6 +1,6 @@
 import { inject } from 'vitest';
 import { readAssembly } from '../../local/template/synthesize.ts';
-import { type CloudFormationTemplate, resolveTemplate } from '../../local/template/template.ts';
+import { resolveTemplate } from '../../local/template/template.ts';
 
 export const STAGES = ['local', 'acme-prod'] as const;
 export type Stage = (typeof STAGES)[number];
@@ -18,21 +18,17 @@ export function synthesized(stage: Stage) {
   const { template, stackName } = readAssembly(inject('assemblies')[stage], stage);
   const stack = resolveTemplate(template, { stackName });
   const properties = (type: string) => stack.ofType(type).map((resource) => resource.properties);
-  return { template, stack, properties, statements: statementsOf(template, stack) };
+  return { template, stack, properties, statements: statementsOf(stack) };
 }
 
-/** Every statement of every role that allows something, in any policy. */
-export function statementsOf(template: CloudFormationTemplate, stack: ReturnType<typeof resolveTemplate>): Statement[] {
-  const inline = stack.ofType('AWS::IAM::Role').flatMap(({ logicalId, properties }) => {
+/** Every statement of every role that allows something. */
+export function statementsOf(stack: ReturnType<typeof resolveTemplate>): Statement[] {
+  const policies = stack.ofType('AWS::IAM::Role').flatMap(({ logicalId, properties }) => {
     if (properties.ManagedPolicyArns) throw new Error(`${logicalId} has managed policies, which nobody here checks`);
-    const policies = (properties.Policies ?? []) as { PolicyDocument: unknown }[];
-    return policies.map(({ PolicyDocument }) => ({ role: logicalId, document: PolicyDocument }));
+    const inline = (properties.Policies ?? []) as { PolicyDocument: unknown }[];
+    return inline.map(({ PolicyDocument }) => ({ role: logicalId, document: PolicyDocument }));
   });
-  const attached = stack.ofType('AWS::IAM::Policy').flatMap(({ logicalId, properties }) => {
-    const roles = (template.Resources?.[logicalId]?.Properties?.Roles ?? []) as { Ref: string }[];
-    return roles.map(({ Ref }) => ({ role: Ref, document: properties.PolicyDocument }));
-  });
-  return [...inline, ...attached].flatMap(({ role, document }) =>
+  return policies.flatMap(({ role, document }) =>
     (document as { Statement: RawStatement[] }).Statement.filter(({ Effect }) => Effect === 'Allow').map((raw) => ({
       role,
       actions: [raw.Action].flat(),

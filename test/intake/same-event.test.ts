@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { receiveWebhook, WEBHOOK_BODY_MAX_BYTES } from '../../lambdas/intake/webhook.ts';
+import { SIGNED_BODY_MAX_BYTES } from '../../lambdas/entry/body-limits.ts';
+import { receiveWebhook } from '../../lambdas/intake/webhook.ts';
 import { automation, GITHUB, openIntake, webhook } from './intake-world.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -238,8 +239,8 @@ describe('a large delivery', () => {
   });
 
   it('above the limit of Lambda is refused before it is read', async () => {
-    const body = JSON.stringify({ x: 'x'.repeat(WEBHOOK_BODY_MAX_BYTES) });
+    const body = JSON.stringify({ x: 'x'.repeat(SIGNED_BODY_MAX_BYTES) });
     await expect(send(body, { id: 'd-1' })).rejects.toMatchObject({ status: 413 });
-    expect(WEBHOOK_BODY_MAX_BYTES).toBeGreaterThan(2 * 1024 * 1024);
+    expect(SIGNED_BODY_MAX_BYTES).toBeGreaterThan(2 * 1024 * 1024);
   });
 });

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { receiveWebhook, WEBHOOK_BODY_MAX_BYTES } from '../../lambdas/intake/webhook.ts';
+import { SIGNED_BODY_MAX_BYTES } from '../../lambdas/entry/body-limits.ts';
+import { receiveWebhook } from '../../lambdas/intake/webhook.ts';
 import { automation, GITHUB, ISSUE_OPENED, openIntake, webhook } from './intake-world.ts';
 
 let intake: ReturnType<typeof openIntake>;
@@ -65,7 +66,7 @@ describe('a webhook', () => {
   });
 
   it('that is too large is refused before it is read', async () => {
-    const body = `"${'x'.repeat(WEBHOOK_BODY_MAX_BYTES)}"`;
+    const body = `"${'x'.repeat(SIGNED_BODY_MAX_BYTES)}"`;
     await expect(receive(webhook(body, { secret: 'wrong' }))).rejects.toEqual(problem(413));
   });
 

@@ -2,8 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { OpaPolicies } from '../../lambdas/policy/opa-policies.ts';
-import type { loadOpa } from '../../lambdas/policy/opa-runtime.ts';
+import { type Opa, OpaPolicies } from '../../lambdas/policy/opa-policies.ts';
 import { InvalidPolicies } from '../../lambdas/policy/policy-engine.ts';
 import { compiledRego } from './rego.ts';
 import { aRequest } from './requests.ts';
@@ -18,7 +17,7 @@ it('a Rego policy receives every value in full, and the time', async () => {
     return [{ result: { verdict: 'allow', policies: [], reasons: [] } }];
   };
   const entrypoints = { 'countersign/decision': 0 };
-  const opa = { loadPolicy: async () => ({ entrypoints, evaluate }) } as unknown as ReturnType<typeof loadOpa>;
+  const opa = { loadPolicy: async () => ({ entrypoints, evaluate }) } as unknown as Opa;
   const request = aRequest({ fields: { note: 'x'.repeat(60_000), body: { items: ['y'.repeat(5000)] } } });
   await (await new OpaPolicies(() => opa).prepare(compiledRego('decision'))).decide(request);
   const now = { time: request.at, date: '2026-01-07', weekday: 'wednesday', hour: 12 };

@@ -62,74 +62,22 @@ describe('canonical JSON', () => {
   });
 
   it('gives the text of the package `canonicalize`, or fails as it does, also for what is not plain JSON', () => {
-    const ofPackage = (value: unknown): unknown => {
-      try {
-        return canonicalize(value) ?? 'none';
-      } catch {
-        return 'none';
-      }
-    };
-    const own = (value: unknown): unknown => {
-      try {
-        return canonicalJson(value);
-      } catch {
-        return 'none';
-      }
-    };
-    const keys = fc.oneof(
-      fc.string({ unit: anyCharacter }),
-      fc.constantFrom(
-        '1',
-        '10',
-        '9',
-        '01',
-        '__proto__',
-        'toJSON',
-        'constructor',
-        '\ud800',
-        '\\ud800',
-        'é',
-        'Z',
-        'a',
-        'aa',
-      ),
-    );
-    const leaves = fc.oneof(
-      fc.string({ unit: anyCharacter }),
-      fc.double(),
-      fc.integer(),
-      fc.constantFrom<unknown>(null, true, undefined, '\ud800', '\\ud800', '\udfff', 1n, Symbol('x'), () => 1),
-      fc
-        .constantFrom<() => unknown>(
-          () => new Date(0),
-          () => new Date(Number.NaN),
-          () => new Map([[1, 2]]),
-          () => Object('boxed'),
-          () => Object(7),
-          () => ({ toJSON: () => ({ b: 1, a: 2 }) }),
-          () => ({ toJSON: () => undefined }),
-          () => Object.assign(Object.create(null), { b: 1, a: 2 }),
-          () => new Uint8Array([1, 2]),
-          // biome-ignore lint/suspicious/noSparseArray: it is tested
-          () => [, 1],
-          () => selfContaining(),
-          () => nested(300),
-        )
-        .map((make) => make()),
-    );
-    const values = fc.letrec((tie) => ({
-      value: fc.oneof(
-        { maxDepth: 4 },
-        leaves,
-        fc.array(tie('value')),
-        fc.array(fc.tuple(keys, tie('value'))).map((entries) => withOwn(entries as [string, unknown][])),
-      ),
-    })).value;
+    const ofPackage = (value: unknown) => textOrNone(() => canonicalize(value));
     fc.assert(
-      fc.property(values, (value) => {
+      fc.property(valuesWith(fc.double()), (value) => {
         expect(own(value)).toBe(ofPackage(value));
       }),
       { seed: SEED, numRuns: 3_000 },
+    );
+  });
+
+  it('gives the text of the value after it was sent as JSON, if its numbers are finite', () => {
+    const finite = valuesWith(fc.double({ noNaN: true, noDefaultInfinity: true }));
+    fc.assert(
+      fc.property(finite, (value) => {
+        expect(own(value)).toBe(textOrNone(() => canonicalJson(JSON.parse(JSON.stringify(value)))));
+      }),
+      { seed: SEED, numRuns: 1_000 },
     );
   });
 
@@ -149,6 +97,69 @@ it('hashes the canonical text with SHA-256', () => {
   expect(sha256Hex('abc')).toBe('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
   expect(hashOf({ b: 1, a: 2 })).toBe(sha256Hex('{"a":2,"b":1}'));
 });
+
+const own = (value: unknown) => textOrNone(() => canonicalJson(value));
+
+function textOrNone(textOf: () => string | undefined): string {
+  try {
+    return textOf() ?? 'none';
+  } catch {
+    return 'none';
+  }
+}
+
+/** JSON values, and values that are not. */
+function valuesWith(numbers: fc.Arbitrary<number>): fc.Arbitrary<unknown> {
+  const keys = fc.oneof(
+    fc.string({ unit: anyCharacter }),
+    fc.constantFrom(
+      '1',
+      '10',
+      '9',
+      '01',
+      '__proto__',
+      'toJSON',
+      'constructor',
+      '\ud800',
+      '\\ud800',
+      'é',
+      'Z',
+      'a',
+      'aa',
+    ),
+  );
+  const leaves = fc.oneof(
+    fc.string({ unit: anyCharacter }),
+    numbers,
+    fc.integer(),
+    fc.constantFrom<unknown>(null, true, undefined, '\ud800', '\\ud800', '\udfff', 1n, Symbol('x'), () => 1),
+    fc
+      .constantFrom<() => unknown>(
+        () => new Date(0),
+        () => new Date(Number.NaN),
+        () => new Map([[1, 2]]),
+        () => Object('boxed'),
+        () => Object(7),
+        () => ({ toJSON: () => ({ b: 1, a: 2 }) }),
+        () => ({ toJSON: () => undefined }),
+        () => Object.assign(Object.create(null), { b: 1, a: 2 }),
+        () => new Uint8Array([1, 2]),
+        // biome-ignore lint/suspicious/noSparseArray: it is tested
+        () => [, 1],
+        () => selfContaining(),
+        () => nested(300),
+      )
+      .map((make) => make()),
+  );
+  return fc.letrec((tie) => ({
+    value: fc.oneof(
+      { maxDepth: 4 },
+      leaves,
+      fc.array(tie('value')),
+      fc.array(fc.tuple(keys, tie('value'))).map((entries) => withOwn(entries as [string, unknown][])),
+    ),
+  })).value;
+}
 
 /** With `__proto__` as a key like any other. */
 function withOwn(entries: readonly [string, unknown][]): object {

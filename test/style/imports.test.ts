@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import packageJson from '../../package.json' with { type: 'json' };
 import { type SourceFile, sourceFiles } from './source.ts';
 
 const lambdas = sourceFiles('lambdas/**/*.ts');
@@ -34,6 +35,9 @@ const LAYERS = [
   ['api', 'live'],
   ['console'],
 ];
+/** The name of an imported package, also where a file of it is imported by its path. */
+const PACKAGE =
+  /^(?:(?:import|export|\}).* from|import) '(?:[./]+\/node_modules\/)?(?!node:)((?:@[\w.-]+\/)?[a-z][\w.-]*)(?:\/[^']*)?'/gm;
 /** Entry points and their wiring may import everything. */
 const WIRING = /(\.lambda|\.wiring)\.ts$/;
 
@@ -138,7 +142,7 @@ describe('imports', () => {
       'lambdas/run/lease.ts': ['WORKER_TIMEOUT_MS'],
       'lambdas/run/dynamo/dynamo-keys.ts': ['INDEXES', 'RowKind', 'TTL_ATTRIBUTE'],
       'lambdas/api/contract/index.ts': ['CONTRACT', 'FunctionGroup', 'routesOf'],
-      'lambdas/api/contract/route.ts': ['RouteDefinition', 'Routes'],
+      'lambdas/api/contract/route.ts': ['RouteDefinition', 'routeKey', 'Routes'],
       'lambdas/api/contract/schemas.ts': ['PAGE_MAX', 'ProblemDetails'],
       'lambdas/people/rights.ts': ['may', 'ROLES'],
       'lambdas/telemetry/metrics.ts': ['METRICS', 'MetricDefinition', 'metricNamespace'],
@@ -157,6 +161,18 @@ describe('imports', () => {
     );
     expect(imported.filter(({ from, name }) => !allowed[from]?.includes(name))).toEqual([]);
     expect(violations(lib, (_file, from) => /^(local|test)\//.test(from))).toEqual([]);
+  });
+
+  it('every package that is imported is declared in package.json', () => {
+    const { dependencies, devDependencies, optionalDependencies } = packageJson;
+    const declared = { ...dependencies, ...devDependencies, ...optionalDependencies };
+    const files = sourceFiles('{agent,bench,bin,client,console,docs,lambdas,lib,local,test}/**/*.{ts,tsx,mjs}');
+    const imported = files.flatMap(({ path, text }) =>
+      [...text.matchAll(PACKAGE)].map(([, name = '']) => ({ path, name })),
+    );
+    expect(new Set(imported.map(({ name }) => name)).size).toBeGreaterThan(50);
+    const isDeclared = (name: string) => name in declared || `@types/${name}` in declared;
+    expect(imported.filter(({ name }) => !isDeclared(name))).toEqual([]);
   });
 
   it('every relative import has a file extension', () => {

@@ -22,6 +22,7 @@ export const RETIRED_WORDS: readonly Retired[] = [
   retired('advance run', 'process run'),
   retired('mover', 'run changer'),
   retired('no room', 'no slot'),
+  retired('parked', 'without a slot, or waiting'),
   retired('rest(s|ed|ing)? on', 'reuse an identical write, or depend on'),
   retired('made already', 'duplicate write'),
   retired('promis(e|es|ed|ing)', "outbox entry (JavaScript's Promise is fine)"),

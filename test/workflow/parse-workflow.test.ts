@@ -449,6 +449,17 @@ steps:
       'name: x\nsteps:\n  - *step\n',
       'file.yaml:3: "*step" has no anchor "&step" before it',
     ],
+    [
+      'not a number',
+      'name: x\nsteps:\n  - { id: a, tool: transform, with: { a: [1, .nan] } }\n',
+      'file.yaml:3: ".nan" is not a finite number',
+    ],
+    [
+      'a number beyond the range of a double',
+      'name: x\nsteps:\n  - { id: a, tool: transform,\n      with: { a: 1e400 } }\n',
+      'file.yaml:4: "1e400" is not a finite number',
+    ],
+    ['a field named with infinity', 'name: x\n-.inf: 1\n', 'file.yaml:2: "-.inf" is not a finite number'],
     ['a list that is not closed', 'name: x\nsteps: [\n', 'file.yaml:3: indent this line like its neighbours'],
     ['a key twice', 'name: x\nname: y\nsteps: []\n', 'file.yaml:2: this field appears twice'],
     [

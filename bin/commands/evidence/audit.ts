@@ -1,6 +1,6 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { tryParseJsonFile } from '../../../lambdas/entry/parse-json.ts';
+import { tryParseJsonBytes } from '../../../lambdas/entry/parse-json.ts';
 import { bundlesIn } from '../../../lambdas/evidence/bundle/bundle-object.ts';
 import { daysLater } from '../../../lambdas/evidence/daily-log/daily-log.ts';
 import { auditEvidence, type TenantAudit } from '../../../lambdas/evidence/verify/audit-evidence.ts';
@@ -100,7 +100,7 @@ function* bundlesOf(folder: string, files: readonly string[]): Iterable<HeldFile
 
 /** Names the finding; `checkBundle` compares it with the signature. */
 function runIdIn(document: Buffer): string | undefined {
-  const { run } = Object(tryParseJsonFile(document)) as { run?: { runId?: unknown } };
+  const { run } = Object(tryParseJsonBytes(document)) as { run?: { runId?: unknown } };
   const { runId } = Object(run) as { runId?: unknown };
   return typeof runId === 'string' && RUN_ID.test(runId) ? runId : undefined;
 }

@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { tryParseJsonFile } from '../../../lambdas/entry/parse-json.ts';
-import { isTextHash, textsNamedIn } from '../../../lambdas/evidence/texts/named-texts.ts';
+import { tryParseJsonBytes } from '../../../lambdas/entry/parse-json.ts';
+import { isTextHash, textsNamedIn } from '../../../lambdas/evidence/named-texts.ts';
 import type { Api } from '../../client/api-client.ts';
 import { EXIT, Failure } from '../failure.ts';
 import { fileFailure, writeFile } from '../read-file.ts';
@@ -26,7 +26,7 @@ export async function getTexts(
     writeFile(file, text);
     written.files.push(file);
     // The set of a compiled policy names its module.
-    const { wasm } = Object(policies.includes(hash) ? tryParseJsonFile(Buffer.from(text)) : undefined);
+    const { wasm } = Object(policies.includes(hash) ? tryParseJsonBytes(Buffer.from(text)) : undefined);
     if (isTextHash(wasm) && !wanted.includes(wasm)) wanted.push(wasm);
   }
   return written;

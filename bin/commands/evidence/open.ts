@@ -1,4 +1,4 @@
-import { tryParseJsonFile } from '../../../lambdas/entry/parse-json.ts';
+import { tryParseJsonBytes } from '../../../lambdas/entry/parse-json.ts';
 import { VALUES_FORMAT } from '../../../lambdas/evidence/export/values.ts';
 import { type EvidenceValues, type OpenedValues, openValues } from '../../../lambdas/evidence/verify/open-values.ts';
 import { counted } from '../../terminal/counted.ts';
@@ -23,7 +23,7 @@ export function openEvidence(call: Call): ExitCode {
 
 /** Fails if the file has the values of another run. */
 export function readValues(file: string, { tenant, runId }: { tenant: string; runId: string }): EvidenceValues {
-  const values = tryParseJsonFile(readFile(file)) as (EvidenceValues & { format?: unknown }) | undefined;
+  const values = tryParseJsonBytes(readFile(file)) as (EvidenceValues & { format?: unknown }) | undefined;
   if (values?.format !== VALUES_FORMAT) {
     throw unreadable(
       `${file} has no values of evidence; expected format ${VALUES_FORMAT}, as evidence get --values writes`,

@@ -1,6 +1,5 @@
-import { type FeedCommit, LiveFeed } from '../../../client/live-feed.ts';
+import { type FeedCommit, type FeedSocketConstructor, LiveFeed } from '../../../client/live-feed.ts';
 import { Unavailable } from '../../client/api-client.ts';
-import { openSocket } from '../../client/web-socket.ts';
 import { duration } from '../../terminal/times.ts';
 import type { Call, Command } from '../command.ts';
 import { EXIT } from '../failure.ts';
@@ -79,4 +78,10 @@ function noteHowToDecide({ terminal, json, url, isLocal }: Call, runId: string):
   if (json || !terminal.isInteractive) return;
   const slack = isLocal ? `at ${url}/_sim` : 'in Slack';
   terminal.note(`waiting for approval: decide ${slack}, or run npx countersign approvals show ${runId.slice(0, 12)}`);
+}
+
+/** Node.js 20 has no WebSocket of its own. */
+async function openSocket(): Promise<FeedSocketConstructor> {
+  const { WebSocket } = await import('ws');
+  return WebSocket as unknown as FeedSocketConstructor;
 }

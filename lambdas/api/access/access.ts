@@ -8,8 +8,9 @@ import type { Definitions } from '../../pipeline/definitions.ts';
 import type { ApiKeys, StoredKey } from '../authorizer/api-keys.ts';
 import { type Caller, requireRight } from '../authorizer/caller.ts';
 import { accessRoutes, liveRoutes } from '../contract/access.ts';
+import type { Contract } from '../contract/index.ts';
 import { authorOf, currentCaller } from '../definitions/change-person.ts';
-import { type Paged, pageOf, readPage } from '../paging/paging.ts';
+import { type Paged, pageOf, readPage } from '../paging.ts';
 import { router } from '../router.ts';
 import { type KeyMaker, newKey } from './new-key.ts';
 
@@ -25,7 +26,7 @@ const KEYS_MAX = 200;
 
 const routes = { ...accessRoutes, ...liveRoutes };
 
-export const handleAccess = router<AccessPorts, typeof routes>(routes, {
+export const handleAccess = router<AccessPorts, Contract['access']>(routes, {
   async createLiveTicket(ports, { caller }) {
     const { liveUrl: url } = ports;
     if (url === undefined) {

@@ -5,6 +5,7 @@ import type { Clock, Ids } from '../../entry/ports.ts';
 import { machineOf, type Person } from '../../people/people.ts';
 import { includesRole, isReadOnly, type Role } from '../../people/rights.ts';
 import type { ChangeAuthor } from '../../pipeline/definition-changes.ts';
+import { later } from '../../run/lease.ts';
 import type { NamedKey } from '../authorizer/api-keys.ts';
 import { type Caller, requireRight } from '../authorizer/caller.ts';
 import type { accessRoutes } from '../contract/access.ts';
@@ -83,7 +84,7 @@ function issuerOf({ person, credential }: Caller, holder: string, machine: boole
 }
 
 function expiryOf({ expiresAt }: Wanted, now: string): string {
-  const inDays = (days: number) => new Date(Date.parse(now) + days * DAY_MS).toISOString();
+  const inDays = (days: number) => later(now, days * DAY_MS);
   if (expiresAt === undefined) return inDays(EXPIRES_AFTER_DAYS);
   const normalized = new Date(expiresAt).toISOString();
   if (normalized > now && normalized <= inDays(EXPIRES_AFTER_DAYS_MAX)) return normalized;

@@ -1,7 +1,7 @@
 import { Problem } from '../../entry/http.ts';
 import type { LoadedRun, Page, RunStore } from '../../run/run-store.ts';
 import type { Action } from '../contract/runs/actions.ts';
-import { pageOf } from '../paging/paging.ts';
+import { pageOf } from '../paging.ts';
 import { cutToFit } from '../response-size.ts';
 import { actionView } from './action-view.ts';
 

@@ -1,6 +1,7 @@
 import { type Agent, heldAt, stateOf } from '../../agents/agent.ts';
 import { changeAgent, registerAgent, unregisterAgent } from '../../agents/agent-lifecycle.ts';
 import type { AgentRegistry } from '../../agents/agent-registry.ts';
+import { INTERVALS } from '../../agents/agent-terms.ts';
 import type { Introductions } from '../../agents/introduce-keys.ts';
 import { EnrolRequest } from '../../agents/protocol.ts';
 import { keyThumbprint, parsePublicKey } from '../../agents/request-signature.ts';
@@ -11,7 +12,6 @@ import { routeKey } from '../contract/route.ts';
 import { router } from '../router.ts';
 import { type AuthenticatedAgent, authenticateAgent, type ReplayRule, verified } from './authenticate-agent.ts';
 import { type Enroller, enrolAgent } from './enrol-agent.ts';
-import { INTERVALS } from './intervals.ts';
 
 export interface AgentEnrolPorts extends Enroller {
   /** The URL of the WebSocket API; undefined if the stage has no live feed. */

@@ -1,3 +1,4 @@
+import { INTERVALS } from '../../agents/agent-terms.ts';
 import type { Assignment } from '../../agents/assignment.ts';
 import { redactArrived } from '../../agents/redact-arrived.ts';
 import { type ArchivePorts, appendOutput, finishOutput } from '../../agents/store-output.ts';
@@ -12,7 +13,6 @@ import { agentWorkRoutes } from '../contract/agents.ts';
 import { routeKey } from '../contract/route.ts';
 import { router } from '../router.ts';
 import { type AuthenticatedAgent, authenticateAgent } from './authenticate-agent.ts';
-import { INTERVALS } from './intervals.ts';
 
 export type AgentWorkPorts = AgentPorts & Omit<ArchivePorts, 'redact'>;
 /** Per request: who sent it. */

@@ -7,8 +7,9 @@ import { Problem } from '../../entry/http.ts';
 import { type Clock, type Ids, isoNow } from '../../entry/ports.ts';
 import type { Caller } from '../authorizer/caller.ts';
 import { type AgentView, agentRoutes, enrolmentTokenRoutes, profileRoutes } from '../contract/agents.ts';
+import type { Contract } from '../contract/index.ts';
 import { authorOf } from '../definitions/change-person.ts';
-import { type Paged, pageByPlace, readPage } from '../paging/paging.ts';
+import { type Paged, pageByPlace, readPage } from '../paging.ts';
 import { type Handlers, router } from '../router.ts';
 import type { AgentChanges } from './agent-changes.ts';
 import { tokenHandlers } from './enrolment-tokens.ts';
@@ -67,10 +68,7 @@ const agentHandlers: Handlers<AgentsPorts, typeof agentRoutes> = {
 };
 
 /** One function for what people do with agents. */
-export const handleAgents = router<
-  AgentsPorts,
-  typeof agentRoutes & typeof enrolmentTokenRoutes & typeof profileRoutes
->(
+export const handleAgents = router<AgentsPorts, Contract['agents']>(
   { ...agentRoutes, ...enrolmentTokenRoutes, ...profileRoutes },
   {
     ...agentHandlers,

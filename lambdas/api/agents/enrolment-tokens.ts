@@ -5,7 +5,7 @@ import { type Clock, type Ids, isoNow } from '../../entry/ports.ts';
 import { later } from '../../run/lease.ts';
 import type { enrolmentTokenRoutes } from '../contract/agents.ts';
 import { authorOf } from '../definitions/change-person.ts';
-import { type Paged, pageOf, readPage } from '../paging/paging.ts';
+import { type Paged, pageOf, readPage } from '../paging.ts';
 import type { Handlers } from '../router.ts';
 import type { AgentChanges } from './agent-changes.ts';
 import { type EnrolmentToken, formatToken, stateOfToken, tokenHash } from './enrolment-token.ts';

@@ -6,10 +6,11 @@ import type { Person } from '../../people/people.ts';
 import { type Approval, isOpen, runIdOf } from '../../run/approval.ts';
 import type { Caller } from '../authorizer/caller.ts';
 import { approvalRoutes, type DecisionBody } from '../contract/approvals.ts';
+import type { Contract } from '../contract/index.ts';
 import { executionApprovalRoutes } from '../contract/runs/executions.ts';
 import { approvalOfStep, assertSeen, orStale } from '../executions/approve-step.ts';
 import { approvalTask } from '../executions/execution-view.ts';
-import { type Paged, readPage } from '../paging/paging.ts';
+import { type Paged, readPage } from '../paging.ts';
 import { router } from '../router.ts';
 import { forDecision } from './for-decision.ts';
 import { listApprovals } from './list-approvals.ts';
@@ -18,7 +19,7 @@ export type ApprovalsPorts = Decider & Paged;
 
 const routes = { ...approvalRoutes, ...executionApprovalRoutes };
 
-export const handleApprovals = router<ApprovalsPorts, typeof routes>(routes, {
+export const handleApprovals = router<ApprovalsPorts, Contract['approvals']>(routes, {
   async listApprovals(ports, { caller, query: { status, mine, ...wanted } }) {
     // A cursor is valid for one filter only.
     const list = `${caller.tenant}/approvals/${status}/${mine === 'true' ? caller.person : 'all'}`;

@@ -12,9 +12,9 @@ import { editableFields, referenceFields } from '../../approval/texts/editable-f
 import { namesOf } from '../../approval/texts/known-names.ts';
 import { makerText } from '../../approval/texts/maker-names.ts';
 import { sentenceText } from '../../approval/texts/missing-approvers.ts';
-import { countedVotes, deciders, makersNow } from '../../approval/votes.ts';
 import { findOperation } from '../../connectors/registry.ts';
 import type { Person } from '../../people/people.ts';
+import { countedVotes, deciders, makersNow } from '../../people/votes.ts';
 import { type Approval, isOpen } from '../../run/approval.ts';
 import { CountersignError } from '../../run/errors.ts';
 import type { Caller } from '../authorizer/caller.ts';

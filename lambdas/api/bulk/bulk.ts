@@ -6,7 +6,7 @@ import type { Run, RunStatus } from '../../run/run.ts';
 import { EXAMINED_MAX } from '../../run/run-store.ts';
 import { type Caller, requirePerson, requireRight } from '../authorizer/caller.ts';
 import { bulkRoutes } from '../contract/runs/bulk.ts';
-import { openCursor, type Paged, sealCursor } from '../paging/paging.ts';
+import { openCursor, type Paged, sealCursor } from '../paging.ts';
 import { parsed } from '../request.ts';
 import { router } from '../router.ts';
 import { ALL_STATUSES } from '../runs/count-runs.ts';
@@ -22,7 +22,7 @@ const AT_ONCE = 5;
 /** After this time a request stops early and returns what it has done. */
 const BATCH_TIME_MS = 12_000;
 
-export interface BulkPorts extends Actor, Paged {
+interface BulkPorts extends Actor, Paged {
   jobs: BulkJobs;
   ids: Ids;
   /** How many runs one request acts on. */

@@ -81,6 +81,7 @@ export const CONTRACT = {
   docs: docsRoutes,
 } as const satisfies Record<string, Routes>;
 
-export type FunctionGroup = keyof typeof CONTRACT;
+export type Contract = typeof CONTRACT;
+export type FunctionGroup = keyof Contract;
 
 export const routesOf = (group: FunctionGroup): readonly RouteDefinition[] => Object.values(CONTRACT[group]);

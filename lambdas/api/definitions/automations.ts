@@ -15,7 +15,7 @@ import { hashOf } from '../../run/canonical-json.ts';
 import type { ScheduleStore } from '../../schedules/schedule-store.ts';
 import type { Caller } from '../authorizer/caller.ts';
 import type { automationRoutes } from '../contract/definitions/automations.ts';
-import { type Paged, pageOf, readPage } from '../paging/paging.ts';
+import { type Paged, pageOf, readPage } from '../paging.ts';
 import type { Handlers } from '../router.ts';
 import { authorOf } from './change-person.ts';
 import { type AutomationChecks, assertAutomationValid, mustHaveWorkflow, mustRead } from './check-automation.ts';

@@ -12,7 +12,7 @@ import { findChange } from '../../pipeline/find-change.ts';
 import { hashOf } from '../../run/canonical-json.ts';
 import type { Caller } from '../authorizer/caller.ts';
 import type { changeRoutes } from '../contract/definitions/people.ts';
-import { type Paged, pageByPlace, readPage } from '../paging/paging.ts';
+import { type Paged, pageByPlace, readPage } from '../paging.ts';
 import { cutToFit } from '../response-size.ts';
 import type { Handlers } from '../router.ts';
 import {

@@ -8,7 +8,7 @@ import type { Definitions } from '../../pipeline/definitions.ts';
 import { hashOf } from '../../run/canonical-json.ts';
 import { CountersignError } from '../../run/errors.ts';
 import type { configurationRoutes } from '../contract/definitions/configurations.ts';
-import { type Paged, pageOf, readPage } from '../paging/paging.ts';
+import { type Paged, pageOf, readPage } from '../paging.ts';
 import type { Handlers } from '../router.ts';
 import { authorOf } from './change-person.ts';
 
@@ -85,12 +85,12 @@ function assertRevision(name: string, stored: StoredConfiguration | undefined, e
 function revisionAfter(before: StoredConfiguration | undefined, changed: Configuration): number {
   if (!before) return 1;
   const { revision, author: _author, ...content } = before;
-  return hashOf(content) === hashOf(JSON.parse(JSON.stringify(changed))) ? revision : revision + 1;
+  return hashOf(content) === hashOf(changed) ? revision : revision + 1;
 }
 
 /** Who changes only a description or the routing does not replace the author. */
 function authorAfter(before: StoredConfiguration | undefined, changed: Configuration, person: string) {
-  const decided = (each: Configuration) => hashOf(JSON.parse(JSON.stringify(decidedIn(each))));
+  const decided = (each: Configuration) => hashOf(decidedIn(each));
   if (!before || decided(before) !== decided(changed)) return { author: person };
   return before.author === undefined ? {} : { author: before.author };
 }

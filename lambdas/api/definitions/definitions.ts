@@ -4,6 +4,7 @@ import { changeRoutes, peopleRoutes } from '../contract/definitions/people.ts';
 import { scheduleRoutes } from '../contract/definitions/schedules.ts';
 import { sourceRoutes } from '../contract/definitions/sources.ts';
 import { workflowRoutes } from '../contract/definitions/workflows.ts';
+import type { Contract } from '../contract/index.ts';
 import { router } from '../router.ts';
 import { type AutomationsPorts, automationHandlers } from './automations.ts';
 import { type ChangesPorts, changeHandlers } from './changes.ts';
@@ -32,7 +33,7 @@ const routes = {
 };
 
 /** One function for all definitions: they are rows of the same tenant, so it needs the same permissions for each. */
-export const handleDefinitions = router<DefinitionsPorts, typeof routes>(routes, {
+export const handleDefinitions = router<DefinitionsPorts, Contract['definitions']>(routes, {
   ...workflowHandlers,
   ...automationHandlers,
   ...configurationHandlers,

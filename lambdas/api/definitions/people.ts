@@ -6,7 +6,7 @@ import { withConfirmation } from '../../people/provenance.ts';
 import type { PendingPerson } from '../../pipeline/definition-changes.ts';
 import { type Caller, requireRight } from '../authorizer/caller.ts';
 import type { peopleRoutes } from '../contract/definitions/people.ts';
-import { type Paged, pageOf, readPage } from '../paging/paging.ts';
+import { type Paged, pageOf, readPage } from '../paging.ts';
 import type { Handlers } from '../router.ts';
 import {
   assertOwnerLeft,

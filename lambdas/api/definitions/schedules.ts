@@ -13,7 +13,7 @@ import type { ScheduleStore, ScheduleWithState } from '../../schedules/schedule-
 import { inputTemplateProblems } from '../../workflow/inputs.ts';
 import type { Caller } from '../authorizer/caller.ts';
 import type { scheduleRoutes } from '../contract/definitions/schedules.ts';
-import { type Paged, pageByPlace, readPage } from '../paging/paging.ts';
+import { type Paged, pageByPlace, readPage } from '../paging.ts';
 import type { Handlers } from '../router.ts';
 import { authorOf } from './change-person.ts';
 

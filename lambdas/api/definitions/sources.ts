@@ -11,7 +11,7 @@ import { expressionProblems } from '../../workflow/checks/check-expressions.ts';
 import { tried } from '../../workflow/checks/expression-limits.ts';
 import type { Expressions } from '../../workflow/expressions/expressions.ts';
 import type { sourceRoutes } from '../contract/definitions/sources.ts';
-import { type Paged, pageOf, readPage } from '../paging/paging.ts';
+import { type Paged, pageOf, readPage } from '../paging.ts';
 import type { Handlers } from '../router.ts';
 import { authorOf } from './change-person.ts';
 

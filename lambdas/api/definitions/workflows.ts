@@ -11,7 +11,7 @@ import type { Expressions } from '../../workflow/expressions/expressions.ts';
 import type { FileProblem } from '../../workflow/parse-workflow.ts';
 import type { Workflow } from '../../workflow/workflow.ts';
 import type { workflowRoutes } from '../contract/definitions/workflows.ts';
-import { type Paged, pageByPlace, readPage } from '../paging/paging.ts';
+import { type Paged, pageByPlace, readPage } from '../paging.ts';
 import type { Handlers } from '../router.ts';
 
 export interface WorkflowsPorts extends Paged {

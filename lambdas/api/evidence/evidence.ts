@@ -4,17 +4,18 @@ import { changeLogEnvelopeKey, changeLogKey } from '../../evidence/change-log/ch
 import type { ChangeLogRows } from '../../evidence/change-log/close-change-days.ts';
 import type { EvidenceStore, FindingStore } from '../../evidence/evidence-store.ts';
 import { artifactKey } from '../../evidence/export/artifacts.ts';
-import { isTextHash, textKey } from '../../evidence/texts/named-texts.ts';
+import { isTextHash, textKey } from '../../evidence/named-texts.ts';
 import type { EvidenceRecord, RunStore } from '../../run/run-store.ts';
 import type { Caller } from '../authorizer/caller.ts';
 import { changeFileRoutes, evidenceRoutes, textRoutes } from '../contract/evidence.ts';
+import type { Contract } from '../contract/index.ts';
 import { PAGE_MAX } from '../contract/schemas.ts';
 import { type Request, router } from '../router.ts';
 
 /** A function returns at most 6 MB, and bytes are sent in base64. Larger files are requested in ranges. */
 const SENT_MAX_BYTES = 4 * 1024 * 1024;
 
-export interface EvidencePorts {
+interface EvidencePorts {
   runs: Pick<RunStore, 'evidence' | 'addenda'>;
   store: Pick<EvidenceStore, 'get'> & FindingStore;
   /** The values behind the digests, as long as they are retained. */
@@ -24,7 +25,7 @@ export interface EvidencePorts {
 
 const routes = { ...evidenceRoutes, ...textRoutes, ...changeFileRoutes };
 
-export const handleEvidence = router<EvidencePorts, typeof routes>(routes, {
+export const handleEvidence = router<EvidencePorts, Contract['evidence']>(routes, {
   getChangesFile: sendChanges,
   async getEvidence(ports, { caller, params: { id: runId }, query: { since } }) {
     const { sha256, sizeBytes, sealedAt, artifacts: stored = [] } = await recordOf(ports, caller, runId);

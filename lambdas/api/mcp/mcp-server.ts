@@ -22,7 +22,7 @@ export type McpPorts = ToolPorts &
   RunChanger & { pause: { sleep(ms: number): Promise<void> }; version: string; consoleUrl?: string | undefined };
 
 /** Most allowed calls end within two seconds. In total less than the time of the function. */
-const LOOKED_AFTER_MS = [150, 250, 400, 700, 1_000, 1_500, 2_000, 2_000, 2_000];
+const CHECKED_AFTER_MS = [150, 250, 400, 700, 1_000, 1_500, 2_000, 2_000, 2_000];
 
 const IdempotencyKey = z.string().regex(/^[\x21-\x7e]{1,200}$/, 'use 1 to 200 visible ASCII characters, no spaces');
 const ResultInput = z.strictObject({ actionId: z.string().max(100) });
@@ -77,7 +77,7 @@ function proposedOrRead(access: ToolAccess, name: string, input: Record<string, 
 /** Waits a while for the result of a call. A call that waits for people does not end soon. */
 async function settled({ pause }: McpPorts, access: ToolAccess, proposed: Action): Promise<Action> {
   let action = proposed;
-  for (const ms of LOOKED_AFTER_MS) {
+  for (const ms of CHECKED_AFTER_MS) {
     if (action.status !== 'pending') return action;
     await pause.sleep(ms);
     action = await access.action(action.actionId);

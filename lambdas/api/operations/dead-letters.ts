@@ -1,3 +1,4 @@
+import type { Contract } from '../contract/index.ts';
 import {
   type DeadLetter,
   type DeadLetterSelection,
@@ -25,7 +26,7 @@ export interface DeadLetters {
   redrive(tenant: string, selection: DeadLetterSelection): Promise<FoundLetters>;
 }
 
-export interface DeadLetterPorts extends StatusPorts {
+interface DeadLetterPorts extends StatusPorts {
   runs: StatusPorts['runs'] & RunFinder['runs'];
   deadLetters: DeadLetters;
 }
@@ -33,7 +34,7 @@ export interface DeadLetterPorts extends StatusPorts {
 const routes = { ...deadLetterRoutes, ...statusRoutes };
 
 /** One function reads the dead-letter queues, and the status that includes them. */
-export const handleDeadLetters = router<DeadLetterPorts, typeof routes>(routes, {
+export const handleDeadLetters = router<DeadLetterPorts, Contract['deadLetters']>(routes, {
   async listDeadLetters(ports, { caller: { tenant }, query }) {
     const { queues, letters } = await ports.deadLetters.list(tenant, await withWholeRunId(ports, tenant, query));
     return { status: 200, body: { queues, deadLetters: await described(ports, tenant, letters) } };

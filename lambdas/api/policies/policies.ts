@@ -18,7 +18,7 @@ import { requirePerson } from '../authorizer/caller.ts';
 import { policyRoutes } from '../contract/policies.ts';
 import { authorOf, currentCaller } from '../definitions/change-person.ts';
 import { accepted, requestSecondOwner } from '../definitions/second-owner.ts';
-import { type Paged, readPage } from '../paging/paging.ts';
+import { type Paged, readPage } from '../paging.ts';
 import { parsed } from '../request.ts';
 import { router } from '../router.ts';
 import { PolicyCases, tryCases } from './policy-cases.ts';

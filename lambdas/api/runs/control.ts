@@ -13,6 +13,7 @@ import { rollBackEndedRun } from '../../run-changes/control/rollback-ended-run.t
 import type { RunChanger } from '../../run-changes/run-changer.ts';
 import { type SessionPorts, sessionHandlers } from '../actions/sessions.ts';
 import type { Caller } from '../authorizer/caller.ts';
+import type { Contract } from '../contract/index.ts';
 import { outboxRoutes } from '../contract/operations.ts';
 import { sessionRoutes } from '../contract/runs/actions.ts';
 import { executionControlRoutes } from '../contract/runs/executions.ts';
@@ -24,7 +25,7 @@ import { runSummary } from './run-views.ts';
 import { type Subscriptions, subscriptionHandlers } from './subscriptions.ts';
 
 /** Changes runs. `ids` names the run that undoes the writes of an ended run. */
-export interface ControlPorts extends SessionPorts, Subscriptions {
+interface ControlPorts extends SessionPorts, Subscriptions {
   definitions: RunChanger['definitions'] & Pick<Definitions, 'people'>;
   ids: Ids;
   hints?: AgentHints;
@@ -40,7 +41,7 @@ const routes = {
 };
 
 /** One function changes runs, for people and for sessions, and resends outbox entries: it has the permissions for all. */
-export const handleControl = router<ControlPorts, typeof routes>(routes, {
+export const handleControl = router<ControlPorts, Contract['control']>(routes, {
   cancelRun: command((body: { reason?: string }) => ({ kind: 'cancel', ...body })),
   pauseRun: command((body: { reason?: string }) => ({ kind: 'pause', ...body })),
   resumeRun: command(() => ({ kind: 'resume' })),

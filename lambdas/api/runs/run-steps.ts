@@ -5,7 +5,7 @@ import type { RunStore } from '../../run/run-store.ts';
 import { receiptKeyOf, type Step, UNDO_INDEX_OFFSET } from '../../run/step.ts';
 import type { Workflow } from '../../workflow/workflow.ts';
 import type { Step as StepView } from '../contract/runs/steps.ts';
-import { pageOf } from '../paging/paging.ts';
+import { pageOf } from '../paging.ts';
 import { cutToFit, withoutLargeValues } from '../response-size.ts';
 
 /** Larger than the index of any step. */

@@ -9,6 +9,7 @@ import { workflowOfRun } from '../../workflow/action-workflow.ts';
 import { withRequestedMode } from '../../workflow/requested-mode.ts';
 import { actionView } from '../actions/action-view.ts';
 import { actionsOfRun, mustLoadAction } from '../actions/list-actions.ts';
+import type { Contract } from '../contract/index.ts';
 import { actionRoutes } from '../contract/runs/actions.ts';
 import { executionReadRoutes } from '../contract/runs/executions.ts';
 import { runRoutes } from '../contract/runs/runs.ts';
@@ -17,7 +18,7 @@ import { PAGE_MAX } from '../contract/schemas.ts';
 import { executionEvents } from '../executions/execution-events.ts';
 import { executionView } from '../executions/execution-view.ts';
 import { lastOutput } from '../executions/last-output.ts';
-import { type Paged, readPage } from '../paging/paging.ts';
+import { type Paged, readPage } from '../paging.ts';
 import { cutToFit } from '../response-size.ts';
 import { router } from '../router.ts';
 import { countRuns } from './count-runs.ts';
@@ -32,7 +33,7 @@ const COMMITS_MAX_BYTES = 1_500_000;
 /** A run that is repeated more often than this is repeated by a program; its runs are in the list of runs. */
 const RERUNS_SHOWN_MAX = 50;
 
-export interface RunsPorts extends Paged, OutputPorts {
+interface RunsPorts extends Paged, OutputPorts {
   /** Where people see a trace, with `{traceId}` or `{xrayTraceId}`. */
   traceUrl?: string | undefined;
   runs: Pick<
@@ -44,7 +45,7 @@ export interface RunsPorts extends Paged, OutputPorts {
 
 const routes = { ...runRoutes, ...outputRoutes, ...actionRoutes, ...executionReadRoutes };
 
-export const handleRuns = router<RunsPorts, typeof routes>(routes, {
+export const handleRuns = router<RunsPorts, Contract['runs']>(routes, {
   async listRuns(ports, { caller: { tenant }, query: { limit, cursor, counts, ...query } }) {
     const filter = runFilter(query);
     let searchedBackTo: string | undefined;

@@ -9,7 +9,7 @@ import type { Credentials, DescribedCredentials } from '../../setup/credentials.
 import { automationsUsing } from '../../setup/used-connections.ts';
 import type { connectionRoutes } from '../contract/setup/connections.ts';
 import { authorOf } from '../definitions/change-person.ts';
-import { type Paged, pageOf, readPage } from '../paging/paging.ts';
+import { type Paged, pageOf, readPage } from '../paging.ts';
 import type { Handlers } from '../router.ts';
 
 export interface ConnectionsPorts extends Paged {

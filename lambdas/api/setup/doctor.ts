@@ -1,7 +1,7 @@
 import { type Clock, isoNow } from '../../entry/ports.ts';
 import type { Definitions } from '../../pipeline/definitions.ts';
 import type { Credentials } from '../../setup/credentials.ts';
-import { examine, type TenantState } from '../../setup/doctor/doctor.ts';
+import { examine, type TenantState } from '../../setup/doctor.ts';
 import type { doctorRoutes } from '../contract/setup/doctor.ts';
 import type { Handlers } from '../router.ts';
 

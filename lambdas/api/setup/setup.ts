@@ -1,3 +1,4 @@
+import type { Contract } from '../contract/index.ts';
 import { connectionRoutes, webhookSecretRoutes } from '../contract/setup/connections.ts';
 import { doctorRoutes } from '../contract/setup/doctor.ts';
 import { settingsRoutes } from '../contract/setup/settings.ts';
@@ -12,7 +13,7 @@ export type SetupPorts = ConnectionsPorts & WebhookSecretsPorts & SettingsPorts 
 const routes = { ...connectionRoutes, ...webhookSecretRoutes, ...settingsRoutes, ...doctorRoutes };
 
 /** The routes with which owners and admins set up their tenant. */
-export const handleSetup = router<SetupPorts, typeof routes>(routes, {
+export const handleSetup = router<SetupPorts, Contract['setup']>(routes, {
   ...connectionHandlers,
   ...webhookSecretHandlers,
   ...settingsHandlers,

@@ -7,6 +7,7 @@ import type { RunStore } from '../../run/run-store.ts';
 import { validTraceparent } from '../../telemetry/trace-context.ts';
 import { proposeDirect } from '../actions/propose-direct.ts';
 import type { Caller } from '../authorizer/caller.ts';
+import type { Contract } from '../contract/index.ts';
 import { directActionRoutes } from '../contract/runs/actions.ts';
 import { executionStartRoutes } from '../contract/runs/executions.ts';
 import { startRoutes } from '../contract/runs/start.ts';
@@ -23,7 +24,7 @@ export interface StartPorts extends Starter {
 
 const routes = { ...startRoutes, ...directActionRoutes, ...executionStartRoutes };
 
-export const handleStart = router<StartPorts, typeof routes>(routes, {
+export const handleStart = router<StartPorts, Contract['start']>(routes, {
   startRun: (ports, { caller, headers, body }) =>
     startOnce(ports, request(caller, headers, ['startRun', body]), apiKey, async () => {
       const automation = await automationOfWorkflow(ports, caller.tenant, body);

@@ -8,7 +8,7 @@ export interface DigestClaim {
   approvals: string[];
   added: string[];
   claimedAt: string;
-  /** Until it ends, nobody else posts or looks for the message. */
+  /** Until it ends, nobody else posts or searches for the message. */
   lease: Lease;
 }
 
@@ -56,15 +56,4 @@ export interface DigestStore {
     changes: Partial<DigestState>,
     outbox?: { add: OutboxEntry; remove?: string },
   ): Promise<DigestState | undefined>;
-}
-
-/** The state after a change. A field that is set to undefined is removed. */
-export function changedDigests(read: DigestState, changes: Partial<DigestState>): DigestState {
-  const { posted, claim, notBefore, ...rest } = { ...read, ...changes, revision: read.revision + 1 };
-  return {
-    ...rest,
-    ...(posted && { posted }),
-    ...(claim && { claim }),
-    ...(notBefore !== undefined && { notBefore }),
-  };
 }

@@ -1,12 +1,13 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { systemPause } from '../../entry/system.ts';
+import { nextRevision } from '../../notify/notice-store.ts';
 import type { OutboxEntry } from '../../outbox/outbox.ts';
-import { ROW_IS_NEW, revisionIs } from '../../run/dynamo/dynamo-conditions.ts';
+import { revisionIsStill } from '../../run/dynamo/dynamo-conditions.ts';
 import { outboxItem, toItem } from '../../run/dynamo/dynamo-items.ts';
 import * as keys from '../../run/dynamo/dynamo-keys.ts';
 import { DynamoRows } from '../../run/dynamo/dynamo-rows.ts';
 import type { Pause } from '../../run/dynamo/dynamo-transactions.ts';
-import { changedDigests, type DigestState, type DigestStore } from './digest-store.ts';
+import type { DigestState, DigestStore } from './digest-store.ts';
 
 export class DynamoDigestStore implements DigestStore {
   readonly #rows: DynamoRows;
@@ -26,9 +27,9 @@ export class DynamoDigestStore implements DigestStore {
     changes: Partial<DigestState>,
     outbox?: { add: OutboxEntry; remove?: string },
   ): Promise<DigestState | undefined> {
-    const state = changedDigests(read, changes);
+    const state = nextRevision(read, changes);
     const item = toItem(keys.digestKey(state.tenant, state.channel), state);
-    const asRead = read.revision === 0 ? ROW_IS_NEW : revisionIs(read.revision);
+    const asRead = revisionIsStill(read.revision);
     if (!outbox) return (await this.#rows.save(item, asRead)) ? state : undefined;
     const { add, remove } = outbox;
     const refusals = await this.#rows.transact(

@@ -1,19 +1,17 @@
 import { withinDeadline } from '../../connectors/attempt-deadline.ts';
-import { OutcomeUnknown, TargetRefused } from '../../connectors/target-errors.ts';
+import { TargetRefused } from '../../connectors/target-errors.ts';
 import { type Clock, type Ids, isoNow, type Log } from '../../entry/ports.ts';
+import { pauseAfter } from '../../notify/post-once.ts';
 import { newOutboxEntry } from '../../outbox/outbox.ts';
 import type { Definitions } from '../../pipeline/definitions.ts';
 import { AttemptTime } from '../../proposal/attempt-time.ts';
 import { type Approval, runIdOf } from '../../run/approval.ts';
-import { CountersignError } from '../../run/errors.ts';
 import { hasExpired, IN_PROCESS_LEASE, later, newLease } from '../../run/lease.ts';
 import type { RunStore } from '../../run/run-store.ts';
 import { closeDigest } from './close-digest.ts';
 import { type Collected, collectOverdue, isDigestDue, listEntryId } from './collect-overdue.ts';
 import { type DigestClaim, type DigestState, type DigestStore, noDigests, type PostedDigest } from './digest-store.ts';
 
-/** If Slack refuses a digest and does not say for how long. */
-const REFUSED_PAUSE_MS = 60_000;
 /** Unless `overdueDigestMinutes` of the tenant's settings says otherwise. */
 const REPEAT_MINUTES = 60;
 const COMPLETED_AT_ONCE = 25;
@@ -132,13 +130,9 @@ async function claimAndPost(
 /** The outbox entries stay, so the sweeper tries again. */
 async function handleFailure(digester: Digester, state: DigestState, error: unknown): Promise<void> {
   const { tenant, channel } = state;
-  const notSent = error instanceof TargetRefused || (error instanceof CountersignError && error.code === 'LEASE_LOST');
-  if (!notSent && !(error instanceof OutcomeUnknown)) throw error;
+  const pauseMs = pauseAfter(error);
   digester.log.warn('a digest could not be posted; the sweeper tries again', { tenant, channel, error });
-  // If the outcome is unknown, the claim stays: the message is searched for when the lease has ended.
-  if (!notSent) return;
-  const pauseMs = (error instanceof TargetRefused && error.retryAfterMs) || REFUSED_PAUSE_MS;
-  await drop(digester, state, later(isoNow(digester.clock), pauseMs));
+  if (pauseMs !== undefined) await drop(digester, state, later(isoNow(digester.clock), pauseMs));
 }
 
 const drop = ({ digests }: Digester, state: DigestState, notBefore?: string) =>

@@ -1,8 +1,8 @@
 import { mayDecide } from '../../people/eligibility.ts';
 import type { Person } from '../../people/people.ts';
 import { whyNotCounted } from '../../people/provenance.ts';
+import { makersNow } from '../../people/votes.ts';
 import type { Approval } from '../../run/approval.ts';
-import { makersNow } from '../votes.ts';
 
 /** A part of a sentence: our own words, or a name from elsewhere, which a card quotes. */
 export type SentencePart = string | { name: string };

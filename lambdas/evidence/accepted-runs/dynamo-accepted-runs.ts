@@ -1,5 +1,6 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import type { Commit } from '../../run/commit.ts';
+import { rowIsStill } from '../../run/dynamo/dynamo-conditions.ts';
 import { docOf, type Item, keyOf, toItem } from '../../run/dynamo/dynamo-items.ts';
 import * as keys from '../../run/dynamo/dynamo-keys.ts';
 import { DynamoRows } from '../../run/dynamo/dynamo-rows.ts';
@@ -66,8 +67,9 @@ export class DynamoAcceptedRuns implements AcceptedRows {
     return this.#rows.get(keys.acceptedStateKey(tenant));
   }
 
-  async saveState(tenant: string, state: AcceptedState): Promise<void> {
-    await this.#rows.save(toItem(keys.acceptedStateKey(tenant), state));
+  saveState(tenant: string, read: AcceptedState | undefined, state: AcceptedState): Promise<boolean> {
+    const key = keys.acceptedStateKey(tenant);
+    return this.#rows.save(toItem(key, state), rowIsStill(read && toItem(key, read)));
   }
 
   lastClosed(tenant: string): Promise<PreviousDay | undefined> {

@@ -1,4 +1,4 @@
-import { tryParseJsonFile } from '../../entry/parse-json.ts';
+import { tryParseJsonBytes } from '../../entry/parse-json.ts';
 import type { Clock, Log } from '../../entry/ports.ts';
 import { sha256Hex } from '../../run/canonical-json.ts';
 import { CountersignError } from '../../run/errors.ts';
@@ -38,7 +38,8 @@ export interface AcceptedRows {
   /** The hash of each commit that exists, by run id. */
   commitHashes(tenant: string, commits: readonly { runId: string; count: number }[]): Promise<Map<string, string>>;
   state(tenant: string): Promise<AcceptedState | undefined>;
-  saveState(tenant: string, state: AcceptedState): Promise<void>;
+  /** Replaces the state that was read. False, with nothing written, if another invocation was first. */
+  saveState(tenant: string, read: AcceptedState | undefined, state: AcceptedState): Promise<boolean>;
   lastClosed(tenant: string): Promise<PreviousDay | undefined>;
 }
 
@@ -56,7 +57,8 @@ const LATE_MS = HOUR_MS;
 
 /**
  * Writes and signs the list of the runs that were accepted up to the last full hour. After an outage one list covers several
- * hours. Returns the end of each written list. Lists are written once, so crashes and concurrent invocations do no harm.
+ * hours. Returns the end of each written list. Lists are written once, and an invocation stops if another one has changed the
+ * state: otherwise a slow invocation could set it back, and the next list would cover hours that are listed already.
  */
 export async function writeAcceptedLists(writer: ListWriter, tenant: string): Promise<string[]> {
   const { rows, clock } = writer;
@@ -66,18 +68,20 @@ export async function writeAcceptedLists(writer: ListWriter, tenant: string): Pr
   if (state && state.last?.until !== state.writing.until) {
     written.push(state.writing.until);
     state = await writeList(writer, tenant, state);
+    if (!state) return written;
   }
   const from = state?.last?.until ?? hourOf(Date.parse(until) - HOUR_MS);
   if (from >= until) return written;
   const begun: AcceptedState = { ...state, writing: { from, until } };
-  await rows.saveState(tenant, begun);
+  if (!(await rows.saveState(tenant, state, begun))) return written;
   await writeList(writer, tenant, begun);
   return [...written, until];
 }
 
 const hourOf = (ms: number) => new Date(Math.floor(ms / HOUR_MS) * HOUR_MS).toISOString();
 
-async function writeList(writer: ListWriter, tenant: string, state: AcceptedState): Promise<AcceptedState> {
+/** Returns the new state; undefined if another invocation has changed it. */
+async function writeList(writer: ListWriter, tenant: string, state: AcceptedState): Promise<AcceptedState | undefined> {
   const { rows, log } = writer;
   const { last, writing } = state;
   const built = await currentList(writer, tenant, state);
@@ -89,7 +93,7 @@ async function writeList(writer: ListWriter, tenant: string, state: AcceptedStat
     problem: (envelope, keys) => checkAcceptedEnvelope(list, { document, envelope }, keys),
   });
   const done = { ...state, last: { until: writing.until, sha256 } };
-  await rows.saveState(tenant, done);
+  if (!(await rows.saveState(tenant, state, done))) return undefined;
   const { accepted, open } = list;
   log.info('listed accepted runs', {
     tenant,
@@ -164,7 +168,7 @@ async function storeOnce(
 }
 
 const listIn = (document: Buffer): AcceptedList | undefined => {
-  const { data } = AcceptedList.safeParse(tryParseJsonFile(document));
+  const { data } = AcceptedList.safeParse(tryParseJsonBytes(document));
   return data && acceptedListDocument(buildAcceptedList(data)).equals(document) ? data : undefined;
 };
 

@@ -4,7 +4,7 @@ import type { Receipt } from '../../run/receipt.ts';
 import type { Run, TerminalRun } from '../../run/run.ts';
 import type { RunRow } from '../../run/run-store.ts';
 import { endsRun } from '../../run/statuses/ended-run.ts';
-import { type NamedTexts, textsNamedIn } from '../texts/named-texts.ts';
+import { type NamedTexts, textsNamedIn } from '../named-texts.ts';
 import { describeApproval, type EvidenceApproval } from './approval-entry.ts';
 import { describeCommit, type EvidenceCommit } from './commit-entry.ts';
 import { awsRequestsOf, decisionsOf, policiesOf, spentBy } from './derived-entries.ts';

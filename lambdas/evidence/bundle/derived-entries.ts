@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { Sha256 } from '../../run/digest.ts';
 import type { EvidenceApproval } from './approval-entry.ts';
 import type { EvidenceCommit } from './commit-entry.ts';
-import { Count, DerivedPart, Digest } from './entry-parts.ts';
+import { actionFacts, Count, DerivedPart, Digest } from './entry-parts.ts';
 import { Cost, type EvidenceReceipt } from './receipt-entry.ts';
 
 /** Entries that the sealer and the verifier compute from other entries. */
@@ -22,19 +22,7 @@ export const Decision = z.strictObject({
   actionHash: z.string(),
   derived: z.array(DerivedPart).optional(),
   /** From format 2 on: the rest of the action, and the salted digests that its hash is made of. */
-  action: z
-    .strictObject({
-      connector: z.string(),
-      instance: z.string(),
-      effect: z.string(),
-      risk: z.string(),
-      blastRadius: z.string(),
-      environment: z.string(),
-      destructive: z.boolean(),
-      reversible: z.boolean(),
-      undo: z.boolean(),
-    })
-    .optional(),
+  action: z.strictObject({ connector: z.string(), instance: z.string(), ...actionFacts }).optional(),
   fields: z.record(z.string(), Sha256).optional(),
   inputDigest: Sha256.optional(),
   tier: z.string().optional(),

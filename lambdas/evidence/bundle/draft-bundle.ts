@@ -1,4 +1,4 @@
-import { tryParseJsonFile } from '../../entry/parse-json.ts';
+import { tryParseJsonBytes } from '../../entry/parse-json.ts';
 import type { Log } from '../../entry/ports.ts';
 import type { TextArchive } from '../../pipeline/text-archive.ts';
 import { CountersignError } from '../../run/errors.ts';
@@ -79,7 +79,7 @@ export async function draftBundle(
 
 /** Only a document that agrees with itself is signed: the bytes are read again, as a verifier reads them, and once for all checks. */
 function checkedClaim(run: TerminalRun, document: Buffer): BundleClaim {
-  const read = tryParseJsonFile(document);
+  const read = tryParseJsonBytes(document);
   const claim = bundleClaim(document, read as EvidenceDocument);
   const { subject, sha256, predicate } = claim;
   const found = checkDocument(document, read, { ...predicate, subject, sha256, keyId: '' });

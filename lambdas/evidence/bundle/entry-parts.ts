@@ -13,6 +13,16 @@ export const DerivedPart = z.strictObject({
   how: z.enum(['carried', 'chosen']),
   from: z.array(z.string()),
 });
+/** What policy knows about a write besides its values. */
+export const actionFacts = {
+  effect: z.string(),
+  risk: z.string(),
+  blastRadius: z.string(),
+  environment: z.string(),
+  destructive: z.boolean(),
+  reversible: z.boolean(),
+  undo: z.boolean(),
+};
 export const WorkflowVersion = z.strictObject({ name: z.string(), version: z.int() });
 
 export const Failure = z.strictObject({ code: z.string(), message: Digest });

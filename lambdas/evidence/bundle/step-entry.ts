@@ -2,20 +2,24 @@ import * as z from 'zod';
 import type { ProposedAction } from '../../policy/policy.ts';
 import { digestOf, Sha256 } from '../../run/digest.ts';
 import { receiptKeyOf, type Step, UNDO_INDEX_OFFSET } from '../../run/step.ts';
-import { Count, DerivedPart, Described, Digest, described, describeFailure, Failure, Time } from './entry-parts.ts';
+import {
+  actionFacts,
+  Count,
+  DerivedPart,
+  Described,
+  Digest,
+  described,
+  describeFailure,
+  Failure,
+  Time,
+} from './entry-parts.ts';
 
 /** The write that policy decided on. */
 export const EvidenceAction = z.strictObject({
   tool: z.string(),
   instance: z.string(),
   target: z.string(),
-  effect: z.string(),
-  risk: z.string(),
-  blastRadius: z.string(),
-  environment: z.string(),
-  destructive: z.boolean(),
-  reversible: z.boolean(),
-  undo: z.boolean(),
+  ...actionFacts,
   /** Parts of the target that derive from a model. */
   derived: z.array(DerivedPart).optional(),
   /** The digest of each written value. */

@@ -1,4 +1,4 @@
-import { tryParseJsonFile } from '../../entry/parse-json.ts';
+import { tryParseJsonBytes } from '../../entry/parse-json.ts';
 import { canonicalJson, sha256Hex } from '../../run/canonical-json.ts';
 import { dayOf } from '../../run/log-entry.ts';
 import {
@@ -92,7 +92,7 @@ function readList(
   held: HeldFiles,
   keys: readonly TrustedKey[],
 ): { list?: AcceptedList; problem: string } | { list: AcceptedList } {
-  const { data: list } = AcceptedList.safeParse(tryParseJsonFile(held.document));
+  const { data: list } = AcceptedList.safeParse(tryParseJsonBytes(held.document));
   if (!list) return { problem: unread(WHAT, held) };
   if (list.tenant !== held.tenant || listName(list.until) !== held.name) {
     return { list, problem: `${WHAT} is that of ${list.tenant}, ${listName(list.until)}, under another name` };

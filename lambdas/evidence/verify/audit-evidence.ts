@@ -1,4 +1,4 @@
-import { tryParseJsonFile } from '../../entry/parse-json.ts';
+import { tryParseJsonBytes } from '../../entry/parse-json.ts';
 import { sha256Hex } from '../../run/canonical-json.ts';
 import { dayOf, type LogEntry, logEntryId } from '../../run/log-entry.ts';
 import { Addendum } from '../addendum/addendum.ts';
@@ -307,6 +307,6 @@ class Audit {
 }
 
 const addendumIn = ({ document }: HeldAddendum): Addendum | undefined =>
-  beyondLimits('addendum', document) === undefined ? Addendum.safeParse(tryParseJsonFile(document)).data : undefined;
+  beyondLimits('addendum', document) === undefined ? Addendum.safeParse(tryParseJsonBytes(document)).data : undefined;
 
 const inLog = ({ day, number, size }: Logged) => `entry ${number} of ${size} in the log of ${day}`;

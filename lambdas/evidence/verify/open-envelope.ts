@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { tryParseJsonFile } from '../../entry/parse-json.ts';
+import { tryParseJsonBytes } from '../../entry/parse-json.ts';
 import { canonicalJson } from '../../run/canonical-json.ts';
 import { leafHash, rootOfPath } from '../daily-log/merkle.ts';
 import {
@@ -45,7 +45,7 @@ function openBatch(batch: NonNullable<z.infer<typeof Envelope>['batch']>, payloa
 }
 
 function parsed<T>(schema: z.ZodType<T>, bytes: Buffer): T {
-  const json = tryParseJsonFile(bytes);
+  const json = tryParseJsonBytes(bytes);
   if (json === undefined) throw new Error('it is not JSON');
   const { success, data, error } = schema.safeParse(json);
   if (!success) throw new Error(z.prettifyError(error));

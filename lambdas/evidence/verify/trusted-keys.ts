@@ -1,6 +1,6 @@
 import { createPublicKey, type KeyObject, verify } from 'node:crypto';
 import * as z from 'zod';
-import { tryParseJsonFile } from '../../entry/parse-json.ts';
+import { tryParseJsonBytes } from '../../entry/parse-json.ts';
 import { sha256Hex } from '../../run/canonical-json.ts';
 import { Sha256 } from '../../run/digest.ts';
 import { daysLater } from '../daily-log/daily-log.ts';
@@ -45,7 +45,7 @@ const PEM_BLOCK = /-----BEGIN PUBLIC KEY-----[^-]+-----END PUBLIC KEY-----/g;
 
 /** All public keys of a PEM file or of a published list. */
 export function trustedKeys(text: string): TrustedKey[] {
-  const json = tryParseJsonFile(Buffer.from(text));
+  const json = tryParseJsonBytes(Buffer.from(text));
   if (json !== undefined) return publishedIn(json);
   return (text.match(PEM_BLOCK) ?? []).map((block) => trustedKey(createPublicKey(block)));
 }

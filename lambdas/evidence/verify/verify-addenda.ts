@@ -1,4 +1,4 @@
-import { tryParseJsonFile } from '../../entry/parse-json.ts';
+import { tryParseJsonBytes } from '../../entry/parse-json.ts';
 import { canonicalJson, hashOf, sha256Hex } from '../../run/canonical-json.ts';
 import { dayOf } from '../../run/log-entry.ts';
 import { Addendum, addendumClaim, addendumDocument } from '../addendum/addendum.ts';
@@ -59,7 +59,7 @@ function readAddendum(bundle: Continued, held: HeldAddendum, keys: readonly Trus
   const refused =
     held.refused ?? beyondLimits('addendum', document) ?? (envelope && beyondLimits('envelope', envelope));
   if (refused !== undefined) return { entry: name, problem: `is not an addendum: ${refused}` };
-  const { data: addendum } = Addendum.safeParse(tryParseJsonFile(document));
+  const { data: addendum } = Addendum.safeParse(tryParseJsonBytes(document));
   if (!addendum) return { entry: name, problem: 'is not an addendum: it was truncated or edited' };
   const { tenant, runId, commit } = addendum;
   const entry = `addendum ${commit.seq}`;

@@ -1,4 +1,4 @@
-import { tryParseJsonFile } from '../../entry/parse-json.ts';
+import { tryParseJsonBytes } from '../../entry/parse-json.ts';
 import { sha256Hex } from '../../run/canonical-json.ts';
 import { dayOf } from '../../run/log-entry.ts';
 import type { TerminalStatus } from '../../run/run.ts';
@@ -86,7 +86,7 @@ function verifyAlone({ document, envelope, keys }: Omit<HeldBundle, 'addenda'>):
 const tampered = (entry: string, problem: string): Verdict => ({ verdict: 'tampered', entry, problem });
 
 function tryToOpen(envelope: Buffer): OpenedEnvelope | Verdict {
-  if (tryParseJsonFile(envelope) === undefined) return { verdict: 'unreadable', problem: 'the envelope is not JSON' };
+  if (tryParseJsonBytes(envelope) === undefined) return { verdict: 'unreadable', problem: 'the envelope is not JSON' };
   try {
     return openEnvelope(envelope);
   } catch (error) {
@@ -100,7 +100,7 @@ function byAnotherKey({ keyId }: OpenedEnvelope, keys: readonly TrustedKey[]): s
 }
 
 function readDocument(bytes: Buffer, signed: Signed): { document: EvidenceDocument } | Verdict {
-  const parsed = tryParseJsonFile(bytes);
+  const parsed = tryParseJsonBytes(bytes);
   if (parsed === undefined) return tampered('document', 'is not JSON: it was truncated or edited');
   const isAsSigned = () => sha256Hex(bytes) === signed.sha256;
   const { format } = Object(parsed) as { format?: unknown };

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { tryParseJsonFile } from '../../entry/parse-json.ts';
+import { tryParseJsonBytes } from '../../entry/parse-json.ts';
 import { hashOf, sha256Hex } from '../../run/canonical-json.ts';
 import {
   CHANGE_LOG_FORMATS,
@@ -14,13 +14,13 @@ import { checkSignedDay, type HeldFiles } from './verify-daily-log.ts';
 
 /** True for a file of changes; bundles and logs have other formats. */
 export function isChangeLog(document: Buffer): boolean {
-  const json = tryParseJsonFile(document) as { format?: unknown } | undefined;
+  const json = tryParseJsonBytes(document) as { format?: unknown } | undefined;
   return CHANGE_LOG_FORMATS.includes(json?.format);
 }
 
 /** Undefined if it is no file of changes in its canonical form. */
 export function parseChangeLog(document: Buffer): ChangeLog | undefined {
-  const { data } = ChangeLog.safeParse(tryParseJsonFile(document));
+  const { data } = ChangeLog.safeParse(tryParseJsonBytes(document));
   return data && changeLogDocument(data).equals(document) ? data : undefined;
 }
 
@@ -67,7 +67,7 @@ export interface CheckedValues {
 
 /** Compares the values of changes with the digests of a signed file. Missing values are no problem: they can be deleted. */
 export function checkChangeValues(file: ChangeLog, document: Buffer): CheckedValues {
-  const { data: values } = ChangeValues.safeParse(tryParseJsonFile(document));
+  const { data: values } = ChangeValues.safeParse(tryParseJsonBytes(document));
   const unproven = (problem: string) => ({ proven: 0, unproven: file.changes.length, problem });
   if (!values) return unproven('the file of values cannot be read');
   if (values.tenant !== file.tenant || values.day !== file.day) {

@@ -1,4 +1,4 @@
-import { tryParseJsonFile } from '../../entry/parse-json.ts';
+import { tryParseJsonBytes } from '../../entry/parse-json.ts';
 import { canonicalJson, sha256Hex } from '../../run/canonical-json.ts';
 import { buildDayLog, DayLog, documentOf, logClaim } from '../daily-log/daily-log.ts';
 import type { Claim } from '../signing/dsse.ts';
@@ -26,7 +26,7 @@ export function readLog(
   held: HeldFiles,
   keys: readonly TrustedKey[],
 ): { log?: DayLog; problem: string } | { log: DayLog } {
-  const { data: log } = DayLog.safeParse(tryParseJsonFile(held.document));
+  const { data: log } = DayLog.safeParse(tryParseJsonBytes(held.document));
   if (!log) return { problem: unread('its log', held) };
   const { tenant, day } = log;
   if (tenant !== held.tenant || day !== held.name) {

@@ -19,8 +19,8 @@ import { settleSlots } from './settle-slots.ts';
 const SEALED_WITHIN_MS = 45_000;
 
 interface Conditions {
-  /** No slot is free, so the run must not become `running`. */
-  parked?: boolean;
+  /** The run must not become `running`. */
+  noFreeSlot?: boolean;
   /** Why the run must end now. */
   overdue?: RecordedError;
 }
@@ -30,11 +30,11 @@ export async function concludeRun(
   runs: Pick<RunStore, 'approval'>,
   state: RunState,
   draft: RunDraft,
-  { parked = false, overdue }: Conditions = {},
+  { noFreeSlot = false, overdue }: Conditions = {},
 ): Promise<FollowUp> {
   if (!isTerminal(draft.run)) {
     const wanted = overdue ? overdueStatus(state, draft, overdue) : nextStatus(state, draft, hasWorkLeft(state, draft));
-    const { to, by, error } = parked ? withoutSlot(wanted, draft) : wanted;
+    const { to, by, error } = noFreeSlot ? withoutSlot(wanted, draft) : wanted;
     if (to === 'rolling_back' && draft.run.status !== to) await beginRollback(runs, draft, by, error);
     if (to === 'canceled') noteCancellation(draft);
     draft.move(to, by, error);

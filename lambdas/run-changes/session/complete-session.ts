@@ -34,11 +34,11 @@ export async function completeSession(
   const { outcome } = completion;
   let isRepeated = false;
   const complete = () =>
-    changeRun(changer, target, async (state, draft, parked) => {
+    changeRun(changer, target, async (state, draft, noFreeSlot) => {
       isRepeated = isSameCompletion(state.steps.get(stepIndex)?.session, completion);
       if (isRepeated) return undefined;
       endStep(draft, openSession(state, target, draft.at), completion);
-      return concludeRun(changer.runs, state, draft, { parked });
+      return concludeRun(changer.runs, state, draft, { noFreeSlot });
     });
   try {
     await complete();

@@ -17,6 +17,8 @@ export const revisionIs = (revision: number): Condition => ({
   expression: '#revision = :revision',
   values: { ':revision': revision },
 });
+/** The row has not changed since it was read, or still does not exist, which is read as revision 0. */
+export const revisionIsStill = (read: number): Condition => (read === 0 ? ROW_IS_NEW : revisionIs(read));
 /** An earlier version stored tokens without a number. */
 export const tokenIsNotLaterThan = (waitNumber: number): Condition => ({
   expression: 'attribute_not_exists(#waitNumber) OR #waitNumber <= :waitNumber',

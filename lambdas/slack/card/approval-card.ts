@@ -2,8 +2,8 @@ import { HEADINGS, REASONS } from '../../approval/texts/approval-words.ts';
 import { editableFields } from '../../approval/texts/editable-fields.ts';
 import { makerText } from '../../approval/texts/maker-names.ts';
 import { missingApprovers } from '../../approval/texts/missing-approvers.ts';
-import { countedVotes } from '../../approval/votes.ts';
 import type { Person } from '../../people/people.ts';
+import { countedVotes } from '../../people/votes.ts';
 import { type Approval, isOpen } from '../../run/approval.ts';
 import {
   type Block,

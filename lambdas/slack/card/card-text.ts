@@ -1,7 +1,7 @@
 import { modelSentences, requirementSentence } from '../../approval/texts/approval-words.ts';
 import type { SentencePart } from '../../approval/texts/missing-approvers.ts';
-import { stillMissing } from '../../approval/votes.ts';
 import { type Person, personBehind } from '../../people/people.ts';
+import { stillMissing } from '../../people/votes.ts';
 import { type Approval, isOpen, type Vote } from '../../run/approval.ts';
 import { bold, dateTime, type Inline, italic, ownText, quoted, shortened } from '../block-kit.ts';
 import { isolateDirection } from '../escape-hidden-characters.ts';

@@ -1,5 +1,5 @@
-import { countedVotes } from '../../approval/votes.ts';
 import type { Person } from '../../people/people.ts';
+import { countedVotes } from '../../people/votes.ts';
 import { type Approval, isOpen } from '../../run/approval.ts';
 import type { Page, RunStore } from '../../run/run-store.ts';
 import {

@@ -6,7 +6,7 @@ import { sendEvent } from '../../connectors/pagerduty/events.ts';
 import { slack } from '../../connectors/slack/client.ts';
 import { findMarked, type PostedMessage, postMarked } from '../../connectors/slack/marked-messages.ts';
 import { NO_PARSING, NO_PARSING_OR_PREVIEWS } from '../../connectors/slack/message-text.ts';
-import { TargetRefused } from '../../connectors/target-errors.ts';
+import { finalRefusal } from '../../connectors/target-errors.ts';
 import { LOGGED } from '../../entry/environment.ts';
 import type { Clock, Log } from '../../entry/ports.ts';
 import type { Definitions } from '../../pipeline/definitions.ts';
@@ -139,10 +139,9 @@ export class SlackCards implements Cards {
       const body = { channel, ts, ...(await this.#drawn(approval)), ...NO_PARSING };
       await slack(access, { method: 'POST', api: 'chat.update', body, responseSchema: Done });
     } catch (error) {
-      if (!(error instanceof TargetRefused) || error.retryable) throw error;
       // The card was deleted or the app lost its access. Retries would not help, and nothing depends on the card.
       const { tenant, approvalId } = approval;
-      this.#ports.log.error(LOGGED.cardNotUpdated, { tenant, approvalId, error });
+      this.#ports.log.error(LOGGED.cardNotUpdated, { tenant, approvalId, error: finalRefusal(error) });
     }
   }
 }
@@ -191,5 +190,5 @@ async function postOnce(access: Access, posting: Posting): Promise<PostedMessage
 
 /** Slack never allows this search: the app lacks a scope, or there are too many channels. It may still allow the post. */
 function unlessFinal(error: unknown): undefined {
-  if (!(error instanceof TargetRefused) || error.retryable) throw error;
+  finalRefusal(error);
 }

@@ -1,7 +1,7 @@
 import { changesOf } from '../../approval/texts/changed-fields.ts';
 import { missingApprovers } from '../../approval/texts/missing-approvers.ts';
-import { deciders } from '../../approval/votes.ts';
 import type { Person } from '../../people/people.ts';
+import { deciders } from '../../people/votes.ts';
 import type { Approval } from '../../run/approval.ts';
 import {
   type Block,

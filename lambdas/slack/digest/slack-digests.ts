@@ -11,7 +11,7 @@ import {
   postMarked,
 } from '../../connectors/slack/marked-messages.ts';
 import { NO_PARSING, NO_PARSING_OR_PREVIEWS } from '../../connectors/slack/message-text.ts';
-import { TargetRefused } from '../../connectors/target-errors.ts';
+import { finalRefusal, TargetRefused } from '../../connectors/target-errors.ts';
 import type { Clock, Log } from '../../entry/ports.ts';
 import type { Definitions } from '../../pipeline/definitions.ts';
 import type { Approval } from '../../run/approval.ts';
@@ -68,9 +68,8 @@ export class SlackDigests implements DigestMessages {
     try {
       await slack(access, { method: 'POST', api: 'chat.update', body, responseSchema: Done });
     } catch (error) {
-      if (!(error instanceof TargetRefused) || error.retryable) throw error;
       // The message was deleted or the app lost its access. Retries would not help, and nothing depends on the message.
-      log.warn('a digest could not be updated', { tenant, channel, error });
+      log.warn('a digest could not be updated', { tenant, channel, error: finalRefusal(error) });
     }
   }
 }
@@ -93,7 +92,7 @@ async function linksOf(access: Access, { approvals }: Digest): Promise<Map<strin
   return links;
 }
 
-function undecidedIfForGood(error: unknown): { kind: 'undecided'; why: string } {
-  if (!(error instanceof TargetRefused) || error.retryable) throw error;
-  return { kind: 'undecided', why: error.message };
-}
+const undecidedIfForGood = (error: unknown): { kind: 'undecided'; why: string } => ({
+  kind: 'undecided',
+  why: finalRefusal(error).message,
+});

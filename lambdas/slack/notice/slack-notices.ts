@@ -4,7 +4,7 @@ import { type Access, markOf } from '../../connectors/connector.ts';
 import { slack } from '../../connectors/slack/client.ts';
 import { findMarked, type Mark, type PostedMessage, postMarked } from '../../connectors/slack/marked-messages.ts';
 import { NO_PARSING_OR_PREVIEWS } from '../../connectors/slack/message-text.ts';
-import { TargetRefused } from '../../connectors/target-errors.ts';
+import { finalRefusal, TargetRefused } from '../../connectors/target-errors.ts';
 import type { Log } from '../../entry/ports.ts';
 import type { NoticeOf } from '../../notify/notice-store.ts';
 import type { RunEndMessages } from '../../notify/notify-run-end.ts';
@@ -82,8 +82,7 @@ export class SlackNotices implements RunEndMessages, ProgressMessages {
       return undefined;
     } catch (error) {
       if (error instanceof NoDestination) return undefined;
-      if (!(error instanceof TargetRefused) || error.retryable) throw error;
-      this.#ports.log.warn('a message may be posted twice', { tenant, runId, reason: error.message });
+      this.#ports.log.warn('a message may be posted twice', { tenant, runId, reason: finalRefusal(error).message });
       return undefined;
     }
   }

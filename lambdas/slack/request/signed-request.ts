@@ -1,4 +1,3 @@
-import { SIGNED_BODY_MAX_BYTES } from '../../entry/body-limits.ts';
 import { type HttpEvent, Problem, rawBody } from '../../entry/http.ts';
 import type { Clock, Log } from '../../entry/ports.ts';
 import { isSigned } from '../../intake/signature.ts';
@@ -11,16 +10,6 @@ export interface SlackEndpoint {
   secrets: SigningSecrets;
   clock: Clock;
   log: Log;
-}
-
-export function bodyText(event: HttpEvent): string {
-  const body = rawBody(event);
-  if (body.length <= SIGNED_BODY_MAX_BYTES) return body.toString('utf8');
-  throw new Problem(
-    413,
-    'TOO_LARGE',
-    `the body has ${body.length} bytes; at most ${SIGNED_BODY_MAX_BYTES} are accepted`,
-  );
 }
 
 /**

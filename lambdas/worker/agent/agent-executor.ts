@@ -17,6 +17,7 @@ import { ACTION_STEP } from '../../workflow/action-workflow.ts';
 import type { Dispatched, Executor } from '../5-executor.ts';
 import { watchLease } from '../watch-lease.ts';
 import type { ClaimedStep, Worker } from '../worker.ts';
+import { endAssignment, isRenewed } from './end-assignment.ts';
 
 /** Others change the row of the selected agent: its syncs, and workers that select it, too. */
 const OFFERS_MAX = 5;
@@ -30,7 +31,7 @@ interface RunId {
  * Offers the step to an agent and does not wait for it. One claim is one assignment: the agent acknowledges it
  * (acknowledge-assignment.ts), renews its lease (sync-agent.ts) and reports the outcome (complete-assignment.ts).
  */
-export const agentExecutor: Executor = { lease: AGENT_LEASE, dispatch };
+export const agentExecutor: Executor = { lease: AGENT_LEASE, dispatch, isRenewed, endLease: endAssignment };
 
 async function dispatch(worker: Worker, run: RunId, claimed: ClaimedStep): Promise<Dispatched> {
   try {

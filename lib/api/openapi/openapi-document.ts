@@ -5,11 +5,11 @@ import {
   type ZodOpenApiOperationObject,
   type ZodOpenApiResponsesObject,
 } from 'zod-openapi';
+import { packageVersion } from '../../../bin/version.ts';
 import { CONTRACT } from '../../../lambdas/api/contract/index.ts';
 import type { RouteDefinition, Routes } from '../../../lambdas/api/contract/route.ts';
 import { PAGE_MAX } from '../../../lambdas/api/contract/schemas.ts';
 import { may, ROLES } from '../../../lambdas/people/rights.ts';
-import { packageVersion } from '../../package-version.ts';
 import { AREAS, areaOf, isOfSession } from './openapi-areas.ts';
 import { PROBLEM_RESPONSES, problemsOf } from './openapi-problems.ts';
 

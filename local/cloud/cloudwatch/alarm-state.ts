@@ -26,9 +26,7 @@ export interface EvaluationContext {
 
 const COMPARISONS: Record<string, (value: number, threshold: number) => boolean> = {
   GreaterThanOrEqualToThreshold: (value, threshold) => value >= threshold,
-  GreaterThanThreshold: (value, threshold) => value > threshold,
   LessThanThreshold: (value, threshold) => value < threshold,
-  LessThanOrEqualToThreshold: (value, threshold) => value <= threshold,
 };
 
 export function metricAlarm(resource: ResolvedResource): AlarmDefinition {

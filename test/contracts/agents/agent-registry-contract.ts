@@ -72,26 +72,4 @@ export function agentRegistryContract(open: () => AgentRegistry): void {
     expect(await registry.offer(assignment, agent, taken)).toBe(true);
     expect((await registry.agent('registry3', 'agt_a'))?.revision).toBe(2);
   });
-
-  it('the assignments of a run are in the order of steps and leases', async () => {
-    const registry = open();
-    let agent = enrolled('registry4', 'agt_a');
-    await registry.create(agent);
-    const claims: [number, number][] = [
-      [5002, 1],
-      [2, 10],
-      [2, 9],
-    ];
-    for (const [stepIndex, leaseVersion] of claims) {
-      await registry.offer(offered('registry4', 'agt_a', { stepIndex, leaseVersion }), agent, agent);
-      agent = { ...agent, revision: agent.revision + 1 };
-    }
-    await registry.offer(offered('registry4', 'agt_a', { runId: 'run_2' }), agent, agent);
-    const found = await registry.assignmentsOf('registry4', 'run_1');
-    expect(found.map(({ stepIndex, leaseVersion }) => [stepIndex, leaseVersion])).toEqual([
-      [2, 9],
-      [2, 10],
-      [5002, 1],
-    ]);
-  });
 }

@@ -96,8 +96,12 @@ describe.each(opened)('the rows of accepted runs %s', (_where, open) => {
   it('remember how far the lists are written', async () => {
     expect(await rows.state('acme')).toBeUndefined();
     const state = { writing: { from: '2026-03-01T10:00:00.000Z', until: '2026-03-01T11:00:00.000Z' } };
-    await rows.saveState('acme', state);
+    expect(await rows.saveState('acme', undefined, state)).toBe(true);
     expect(await rows.state('acme')).toEqual(state);
+    const later = { ...state, last: { until: state.writing.until, sha256: sha256Hex('') } };
+    expect(await rows.saveState('acme', state, later)).toBe(true);
+    for (const read of [undefined, state]) expect(await rows.saveState('acme', read, state)).toBe(false);
+    expect(await rows.state('acme')).toEqual(later);
     expect(await rows.state('globex')).toBeUndefined();
     expect(await rows.lastClosed('acme')).toBeUndefined();
   });

@@ -161,6 +161,30 @@ describe('a crash while a list is written', () => {
   });
 });
 
+describe('an invocation that another one overtakes', () => {
+  it.each(Array.from({ length: CALLS }, (_, index) => index + 1))('at call %i lists no hour again', async (call) => {
+    await accept('run_a');
+    days.goTo('2026-03-01T11:20:00.000Z');
+    await days.list();
+    await accept('run_b');
+    days.goTo('2026-03-01T12:20:00.000Z');
+    let calls = 0;
+    days.disturb(async (_name, run) => {
+      calls += 1;
+      if (calls === call) {
+        days.goTo('2026-03-01T13:20:00.000Z');
+        await days.list();
+      }
+      return run();
+    });
+    await days.list();
+    days.goTo('2026-03-01T14:20:00.000Z');
+    await days.list();
+    expect(audited('2026-02-28').findings).toEqual([]);
+    expect(days.held().lists.flatMap(({ name }) => idsIn(name))).toEqual(['run_a', 'run_b']);
+  });
+});
+
 describe('a list that somebody else stored first', () => {
   const forged = (change: (list: AcceptedList) => AcceptedList) => async () => {
     await accept('run_a');

@@ -3,7 +3,7 @@ import type { AcceptedRows, AcceptedState } from '../../../lambdas/evidence/acce
 import type { PreviousDay } from '../../../lambdas/evidence/daily-log/daily-log.ts';
 import type { Run } from '../../../lambdas/run/run.ts';
 import { type Passage, undisturbed } from '../passage.ts';
-import { MemoryRows } from './memory-rows.ts';
+import { MemoryRows, transact, write } from './memory-rows.ts';
 import type { MemoryRunStore } from './memory-run-store.ts';
 
 /** The rows of accepted runs without DynamoDB, from the rows of a memory store. */
@@ -67,8 +67,9 @@ export class MemoryAcceptedRuns implements AcceptedRows {
     return this.#passage('state', async () => this.#states.get(tenant));
   }
 
-  saveState(tenant: string, state: AcceptedState): Promise<void> {
-    return this.#passage('saveState', async () => this.#states.set(tenant, '', state));
+  saveState(tenant: string, read: AcceptedState | undefined, state: AcceptedState): Promise<boolean> {
+    const isStill = (now?: AcceptedState) => JSON.stringify(now) === JSON.stringify(read);
+    return this.#passage('saveState', async () => !transact([write(this.#states, [tenant], state, isStill)]));
   }
 
   lastClosed(tenant: string): Promise<PreviousDay | undefined> {

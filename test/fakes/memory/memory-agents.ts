@@ -90,10 +90,6 @@ export class MemoryAgents implements AgentRegistry {
     return this.#passage('assignment', async () => this.assignments.get(...assignmentRow({ tenant, ...place })));
   }
 
-  assignmentsOf(tenant: string, runId: string): Promise<Assignment[]> {
-    return this.#passage('assignmentsOf', async () => this.assignments.inPartition(runOf(tenant, runId)));
-  }
-
   #replace({ tenant, agentId, revision }: Agent, agent: Agent | undefined) {
     return write(this.#agents, [tenant, agentId], agent, (now) => now?.revision === revision);
   }

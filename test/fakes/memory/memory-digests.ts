@@ -1,4 +1,5 @@
-import { changedDigests, type DigestState, type DigestStore } from '../../../lambdas/approval/digest/digest-store.ts';
+import type { DigestState, DigestStore } from '../../../lambdas/approval/digest/digest-store.ts';
+import { nextRevision } from '../../../lambdas/notify/notice-store.ts';
 import type { OutboxEntry } from '../../../lambdas/outbox/outbox.ts';
 import { type Passage, undisturbed } from '../passage.ts';
 import { MemoryRows, transact, write } from './memory-rows.ts';
@@ -24,7 +25,7 @@ export class MemoryDigests implements DigestStore {
     outbox?: { add: OutboxEntry; remove?: string },
   ): Promise<DigestState | undefined> {
     return this.#passage('saveDigests', async () => {
-      const state = changedDigests(read, changes);
+      const state = nextRevision(read, changes);
       const asRead = (now?: DigestState) => (now?.revision ?? 0) === read.revision;
       const refusals = transact([
         write(this.#states, [state.tenant, state.channel], state, asRead),

@@ -1,4 +1,4 @@
-import { changedNotice, type Notice, type NoticeOf, type NoticeStore } from '../../../lambdas/notify/notice-store.ts';
+import { type Notice, type NoticeOf, type NoticeStore, nextRevision } from '../../../lambdas/notify/notice-store.ts';
 import { type Passage, undisturbed } from '../passage.ts';
 import { MemoryRows } from './memory-rows.ts';
 
@@ -21,7 +21,7 @@ export class MemoryNotices implements NoticeStore {
 
   save(read: Notice, changes: Partial<Notice>): Promise<Notice | undefined> {
     return this.#passage('saveNotice', async () => {
-      const notice = changedNotice(read, changes);
+      const notice = nextRevision(read, changes);
       const partition = `${notice.tenant}#${notice.runId}`;
       if ((this.#rows.peek(partition, notice.id)?.revision ?? 0) !== read.revision) return undefined;
       this.#rows.set(partition, notice.id, notice);

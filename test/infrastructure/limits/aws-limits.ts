@@ -288,20 +288,11 @@ function sizesOf(stack: ResolvedStack, type: string, property: string): Sizes {
     .map(({ logicalId, properties }) => [logicalId, bytes(properties[property])]);
 }
 
-/** Those of the role, and those that are resources of their own. */
-function inlinePolicies({ assembly, stack }: Measured): Sizes {
-  const sizes = new Map(
-    stack.ofType('AWS::IAM::Role').map(({ logicalId, properties }) => {
-      const documents = list(properties.Policies).map((each) => bytes(part(each, 'PolicyDocument')));
-      return [logicalId, sum(documents)] as const;
-    }),
-  );
-  for (const { logicalId } of stack.ofType('AWS::IAM::Policy')) {
-    const roles = list(assembly.template.Resources?.[logicalId]?.Properties?.Roles) as { Ref: string }[];
-    const size = bytes(stack.resources.get(logicalId)?.properties.PolicyDocument);
-    for (const { Ref } of roles) sizes.set(Ref, (sizes.get(Ref) ?? 0) + size);
-  }
-  return [...sizes];
+function inlinePolicies({ stack }: Measured): Sizes {
+  return stack.ofType('AWS::IAM::Role').map(({ logicalId, properties }) => {
+    const documents = list(properties.Policies).map((each) => bytes(part(each, 'PolicyDocument')));
+    return [logicalId, sum(documents)];
+  });
 }
 
 function policyOfCallers({ stack }: Measured): Sizes {

@@ -164,7 +164,7 @@ describe('the local SQS, seen through the AWS SDK', () => {
   });
 
   it('ends a long poll on a send, on a visibility timeout, or after its wait', async () => {
-    // Called in process: each call has parked before the next line runs.
+    // Called in process: each call waits before the next line runs.
     const poll = async () => {
       const { Messages = [] } = await sqs.call('ReceiveMessage', {
         QueueUrl,

@@ -105,7 +105,7 @@ describe('a role', () => {
 
   it('with NotAction or NotResource stops the start', () => {
     const inverted = { NotAction: 'iam:*', Action: [], Resource: '*' } as Grant;
-    expect(() => decide([inverted])).toThrow('WorkerPolicy: the local host does not support NotAction');
+    expect(() => decide([inverted])).toThrow('WorkerRole: the local host does not support NotAction');
   });
 
   it('lists the grants that no call has used', () => {

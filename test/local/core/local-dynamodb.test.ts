@@ -343,6 +343,35 @@ describe('the DynamoDB of the local host', () => {
     expect(await both(command)).toEqual(REFUSED);
   });
 
+  const long = (bytes: number) => 'é'.repeat(bytes / 2);
+  const put = (fields: object) => ({ TableName, Item: marshall({ pk: 'long', sk: '1', ...fields }) });
+
+  it.each([
+    ['a partition key of more than 2,048 bytes', new PutItemCommand(put({ pk: long(2_050) }))],
+    ['a sort key of more than 1,024 bytes', new PutItemCommand(put({ sk: long(1_026) }))],
+    ['a key of an index of more than 2,048 bytes', new PutItemCommand(put({ owner: long(2_050) }))],
+    [
+      'such a key in a transaction',
+      new TransactWriteItemsCommand({ TransactItems: [{ Put: put({ sk: long(1_026) }) }] }),
+    ],
+    ['such a key that is read', new GetItemCommand({ TableName, Key: marshall({ pk: 'long', sk: long(1_026) }) })],
+    [
+      'a query for such a key',
+      new QueryCommand({
+        TableName,
+        KeyConditionExpression: 'pk = :pk AND sk > :sk',
+        ExpressionAttributeValues: marshall({ ':pk': 'long', ':sk': long(1_026) }),
+      }),
+    ],
+  ])('refuses %s, which the other implementation does not do everywhere', async (_what, command) => {
+    expect(await outcome(clients[0], command)).toEqual(REFUSED[0]);
+  });
+
+  it('accepts keys of the greatest size', async () => {
+    const largest = put({ pk: long(2_048), sk: long(1_024), owner: long(2_048) });
+    expect(await both(() => new PutItemCommand(largest))).toEqual([{}, {}]);
+  });
+
   it('refuses a query with an empty key, which the other implementation does not', async () => {
     const values = marshall({ ':pk': 'p', ':sk': '' });
     const condition = { KeyConditionExpression: 'pk = :pk AND sk = :sk', ExpressionAttributeValues: values };

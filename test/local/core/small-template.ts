@@ -15,7 +15,7 @@ export interface Grant {
   Condition?: Record<string, Record<string, unknown>>;
 }
 
-/** A role, its policy as CDK writes it (a resource of its own), and the function that has it. */
+/** A role with its policy, and the function that has it. */
 export function functionWith(
   logicalId: string,
   grants: Grant[] = [],
@@ -23,10 +23,9 @@ export function functionWith(
 ): Record<string, TemplateResource> {
   const statements = grants.map((grant) => ({ Effect: 'Allow', ...grant }));
   return {
-    [`${logicalId}Role`]: { Type: 'AWS::IAM::Role' },
-    [`${logicalId}Policy`]: {
-      Type: 'AWS::IAM::Policy',
-      Properties: { PolicyDocument: { Statement: statements }, Roles: [{ Ref: `${logicalId}Role` }] },
+    [`${logicalId}Role`]: {
+      Type: 'AWS::IAM::Role',
+      Properties: { Policies: [{ PolicyDocument: { Statement: statements } }] },
     },
     [logicalId]: {
       Type: 'AWS::Lambda::Function',

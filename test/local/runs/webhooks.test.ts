@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { createRequire } from 'node:module';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { SIGNED_BODY_MAX_BYTES } from '../../../lambdas/entry/body-limits.ts';
 import { JSON_DEPTH_MAX } from '../../../lambdas/entry/parse-json.ts';
-import { WEBHOOK_BODY_MAX_BYTES } from '../../../lambdas/intake/webhook.ts';
 import { githubRequest, incident, incidentInserted, issueOpened, servicenowRequest } from '../harness/deliveries.ts';
 import { inParallel } from '../harness/eventually.ts';
 import { startTestHost, type TestHost } from '../harness/test-host.ts';
@@ -149,7 +149,7 @@ describe('a signed delivery with an invalid body is refused, and nothing is writ
     'not an object': [400, () => githubRequest('[]')],
     'nested too deep': [400, () => githubRequest(`{"action":${nested(JSON_DEPTH_MAX)}}`)],
     'nested so deep that a parser would overflow': [400, () => githubRequest(nested(200_000))],
-    'one byte over the limit': [413, () => githubRequest(' '.repeat(WEBHOOK_BODY_MAX_BYTES + 1))],
+    'one byte over the limit': [413, () => githubRequest(' '.repeat(SIGNED_BODY_MAX_BYTES + 1))],
     'an event name that is none': [400, () => githubRequest(issueOpened(8), { event: 'Issues/../x' })],
     'a delivery id that is none': [400, () => githubRequest(issueOpened(8), { deliveryId: 'a#b' })],
     'ServiceNow: fields nobody sends': [
@@ -169,7 +169,7 @@ describe('a signed delivery with an invalid body is refused, and nothing is writ
 
   it('but a body of exactly the limit is accepted', async () => {
     const text = JSON.stringify({ ...issueOpened(9), action: 'closed' });
-    const padded = text.padEnd(WEBHOOK_BODY_MAX_BYTES);
+    const padded = text.padEnd(SIGNED_BODY_MAX_BYTES);
     expect((await host.sendGithub(padded)).status).toBe(202);
   });
 });

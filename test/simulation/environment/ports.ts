@@ -266,9 +266,6 @@ export function portsFor(shared: SharedServices, by: Invocation) {
     assignment: call('store', 'assignment', (...args: Parameters<AgentRegistry['assignment']>) =>
       store.agents.assignment(...args),
     ),
-    assignmentsOf: call('store', 'assignmentsOf', (...args: Parameters<AgentRegistry['assignmentsOf']>) =>
-      store.agents.assignmentsOf(...args),
-    ),
   };
   const plans: PlanStore = {
     savePlan: call('store', 'savePlan', (...args: Parameters<PlanStore['savePlan']>) => shared.plans.savePlan(...args)),

@@ -33,7 +33,7 @@ const CLAIM_DUE = 'lambdas/worker/1-claim-due-steps.ts';
 const AUTHORIZE = 'lambdas/worker/3-authorize-call.ts';
 const CHECK_DECISION = 'lambdas/approval/check-decision.ts';
 const EXPIRE = 'lambdas/approval/expire-approval.ts';
-const VOTES = 'lambdas/approval/votes.ts';
+const VOTES = 'lambdas/people/votes.ts';
 const RESOLVE = 'lambdas/run-changes/control/resolve-run.ts';
 const ROLL_BACK_ENDED = 'lambdas/run-changes/control/rollback-ended-run.ts';
 const CHECK_PLAN = 'lambdas/proposal/check-plan.ts';
@@ -423,8 +423,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     edits: [
       {
         file: 'lambdas/run-changes/change-run.ts',
-        find: 'if (!isTerminal(state.run)) return changing(state, draft, parked);',
-        replace: "if (state.run.status !== 'timed_out') return changing(state, draft, parked);",
+        find: 'if (!isTerminal(state.run)) return changing(state, draft, noFreeSlot);',
+        replace: "if (state.run.status !== 'timed_out') return changing(state, draft, noFreeSlot);",
       },
       // The draft refuses it, too.
       {
@@ -1266,7 +1266,13 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: 'a notice whose outcome is unknown is posted again without a search',
-    edits: [{ file: POST_ONCE, find: 'if (!notSent) return false;', replace: '' }],
+    edits: [
+      {
+        file: POST_ONCE,
+        find: 'if (error instanceof OutcomeUnknown) return undefined;',
+        replace: 'if (error instanceof OutcomeUnknown) return REFUSED_PAUSE_MS;',
+      },
+    ],
     violates: ['each destination gets each notice once'],
     shapes: THREAD,
     faults: 'lost_reply',

@@ -132,7 +132,7 @@ function ofPhase({ requested }: ApprovalHistory, { placed, actionHash, leadHash 
   if (requested.event.phase === undefined) return [];
   const writes = records(phase.writes).map(({ step, actionHash: hash }) => ({ step, actionHash: hash }));
   const askedLater = records(phase.askedLater).map(({ step }) => step);
-  const due = hashOf(JSON.parse(JSON.stringify({ phase: phase.name, leadHash, writes, askedLater })));
+  const due = hashOf({ phase: phase.name, leadHash, writes, askedLater });
   return due === actionHash ? [] : [breachAt(placed, 'has an action hash that is not that of the writes of its phase')];
 }
 

@@ -1,15 +1,15 @@
-import { approverWarnings } from '../../approval/texts/approver-warnings.ts';
-import { kindOf } from '../../connectors/credential-form.ts';
-import { genericSource } from '../../intake/signing-secrets.ts';
-import type { Person } from '../../people/people.ts';
-import { may } from '../../people/rights.ts';
-import { triggersOf } from '../../pipeline/automation.ts';
-import type { Automation, Connection } from '../../pipeline/definitions.ts';
-import type { GenericSource } from '../../pipeline/generic-source.ts';
-import type { TenantSettings } from '../../run/settings/caps.ts';
-import type { PublishedWorkflow } from '../../workflow/workflow.ts';
-import type { DescribedCredentials } from '../credentials.ts';
-import { connectionsUsedBy } from '../used-connections.ts';
+import { approverWarnings } from '../approval/texts/approver-warnings.ts';
+import { kindOf } from '../connectors/credential-form.ts';
+import { genericSource } from '../intake/signing-secrets.ts';
+import type { Person } from '../people/people.ts';
+import { may } from '../people/rights.ts';
+import { triggersOf } from '../pipeline/automation.ts';
+import type { Automation, Connection } from '../pipeline/definitions.ts';
+import type { GenericSource } from '../pipeline/generic-source.ts';
+import type { TenantSettings } from '../run/settings/caps.ts';
+import type { PublishedWorkflow } from '../workflow/workflow.ts';
+import type { DescribedCredentials } from './credentials.ts';
+import { connectionsUsedBy } from './used-connections.ts';
 
 export interface Finding {
   /** `error`: something does not work. `warning`: it works in part, or will stop working. */

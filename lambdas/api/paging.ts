@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto';
-import { equalInConstantTime } from '../../entry/constant-time.ts';
-import { Problem } from '../../entry/http.ts';
-import type { Page } from '../../run/run-store.ts';
-import { cutToFit } from '../response-size.ts';
+import { equalInConstantTime } from '../entry/constant-time.ts';
+import { Problem } from '../entry/http.ts';
+import type { Page } from '../run/run-store.ts';
+import { cutToFit } from './response-size.ts';
 
 export interface Paged {
   cursorSecret: () => Promise<string>;

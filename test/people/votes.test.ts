@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { countedVotes, stillMissing } from '../../lambdas/approval/votes.ts';
 import type { Person } from '../../lambdas/people/people.ts';
+import { countedVotes, stillMissing } from '../../lambdas/people/votes.ts';
 import type { Vote } from '../../lambdas/run/approval.ts';
-import { ANA, allowing, BEN, CHLOE, OLIVIA, PEOPLE } from './people.ts';
+import { ANA, allowing, BEN, CHLOE, OLIVIA, PEOPLE } from '../approval/people.ts';
 
 const VOTED_AT = '2026-01-02T12:00:00.000Z';
 const LATER = '2026-01-09T12:00:00.000Z';

@@ -1,4 +1,4 @@
-import type { EvidenceCommit } from '../bundle/commit-entry.ts';
+import type { EvidenceCommit } from './bundle/commit-entry.ts';
 
 export const textKey = (tenant: string, hash: string) => `texts/${tenant}/${hash}`;
 

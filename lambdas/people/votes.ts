@@ -1,6 +1,6 @@
-import { mayDecide } from '../people/eligibility.ts';
-import { type Person, personBehind } from '../people/people.ts';
 import type { Approval, Vote } from '../run/approval.ts';
+import { mayDecide } from './eligibility.ts';
+import { type Person, personBehind } from './people.ts';
 
 type Voted = Pick<Approval, 'votes' | 'makers' | 'requirement'>;
 

@@ -1,8 +1,8 @@
-import { type Clock, isoNow } from '../../entry/ports.ts';
-import { later } from '../../run/lease.ts';
-import type { RunFilter } from '../../run/run-filter.ts';
-import type { RunStore } from '../../run/run-store.ts';
-import { bold, type Inline, type Message, ownText, quoted, richText, sentence } from '../block-kit.ts';
+import { type Clock, isoNow } from '../entry/ports.ts';
+import { later } from '../run/lease.ts';
+import type { RunFilter } from '../run/run-filter.ts';
+import type { RunStore } from '../run/run-store.ts';
+import { bold, type Inline, type Message, ownText, quoted, richText, sentence } from './block-kit.ts';
 
 const SHOWN_RUNS = 10;
 const TITLE_MAX_CHARACTERS = 80;
