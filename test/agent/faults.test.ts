@@ -16,6 +16,8 @@ chmodSync(folder.path, 0o777);
 
 /** A command that leaves a mark for each time it runs. */
 const marking = (mark: string) => ({ executable: '/bin/sh', args: ['-c', `echo run >> ${mark}; echo one; echo two`] });
+/** With an accelerated clock, the usual two minutes are too short for a busy machine. */
+const inAnHour = (runtime: FakeRuntime) => new Date(runtime.now() + 3_600_000).toISOString();
 const runsOf = (mark: string) => (existsSync(mark) ? readFileSync(mark, 'utf8').trim().split('\n').length : 0);
 
 describe('an agent that is killed', () => {
@@ -168,8 +170,8 @@ describe('a network that is cut', () => {
         return true;
       };
       Object.assign(runtime.behaviour, when === 'before' ? { cut } : { cutResponse: cut });
-      runtime.offer(runtime.statement({ command: marking(mark) }));
       agent = await runAgent(dir, system);
+      runtime.offer(runtime.statement({ command: marking(mark), start_before: inAnHour(runtime) }));
       await runtime.until(() => runtime.reports.length > 0);
       expect(await agent.stop()).toBe('drained');
       // An agent that has nothing to do ends, although the runtime does not respond to its farewell.
@@ -198,7 +200,7 @@ describe('an API that returns 500 for 10 minutes', () => {
       return false;
     };
     const agent = await runAgent(dir, system);
-    runtime.offer(runtime.statement({ timeout_seconds: 3_600 }));
+    runtime.offer(runtime.statement({ timeout_seconds: 3_600, start_before: inAnHour(runtime) }));
     await runtime.until(() => runtime.behaviour.failWith === 500);
     const before = runtime.routes.length;
     await system.sleep(OUTAGE_MS);
