@@ -1,4 +1,5 @@
 import { type AwsEnvironment, credentialsOf } from '../entry/environment.ts';
+import { serviceUrl } from '../entry/sign-aws-request.ts';
 import { CountersignError } from '../run/errors.ts';
 import type { Access } from './connector.ts';
 
@@ -44,9 +45,9 @@ export class StageConnections implements Connections {
 }
 
 function bedrockAccess(aws: AwsEnvironment): Access {
-  const deployed = `https://bedrock-runtime.${aws.AWS_REGION}.amazonaws.com`;
   return {
-    baseUrl: aws.AWS_ENDPOINT_URL_BEDROCK_RUNTIME ?? aws.AWS_ENDPOINT_URL ?? deployed,
+    baseUrl:
+      aws.AWS_ENDPOINT_URL_BEDROCK_RUNTIME ?? aws.AWS_ENDPOINT_URL ?? serviceUrl('bedrock-runtime', aws.AWS_REGION),
     instance: aws.AWS_REGION,
     credential: { ...credentialsOf(aws) },
   };

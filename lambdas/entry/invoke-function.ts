@@ -1,5 +1,5 @@
 import { type AwsEnvironment, credentialsOf } from './environment.ts';
-import { type AwsCredentials, signedHeaders } from './sign-aws-request.ts';
+import { type AwsCredentials, serviceUrl, signedHeaders } from './sign-aws-request.ts';
 
 export interface InvokedFunction {
   functionName: string;
@@ -56,7 +56,7 @@ async function invoke(
 ): Promise<string> {
   const { functionName, region, endpoint, credentials } = invoked;
   const path = `/2015-03-31/functions/${encodeURIComponent(functionName)}/invocations`;
-  const url = new URL(path, endpoint ?? `https://lambda.${region}.${regionDomain(region)}`);
+  const url = new URL(path, endpoint ?? serviceUrl('lambda', region));
   const body = JSON.stringify(event);
   const headers = await signedHeaders({ service: 'lambda', region, credentials, url, body, headers: further });
   const signal = AbortSignal.timeout(timeoutMs);
@@ -67,5 +67,3 @@ async function invoke(
   const refused = response.headers.get('x-amzn-errortype')?.split(':')[0];
   throw new InvocationFailed(functionName, failed ?? refused ?? 'unknown', response.status);
 }
-
-const regionDomain = (region: string): string => (region.startsWith('cn-') ? 'amazonaws.com.cn' : 'amazonaws.com');

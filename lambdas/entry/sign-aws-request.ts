@@ -18,6 +18,10 @@ interface SignedRequest {
   headers?: Record<string, string>;
 }
 
+/** The address of a service. Regions in China have another domain. */
+export const serviceUrl = (service: string, region: string): string =>
+  `https://${service}.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`;
+
 /** The headers of a signed request with a JSON body, for `fetch`: one request does not need the client of a service. */
 export async function signedHeaders(request: SignedRequest) {
   const { method = 'POST', service, region, credentials, url, body, headers: further } = request;

@@ -3,7 +3,7 @@ import { Cached } from '../entry/cached.ts';
 import { type AwsEnvironment, credentialsOf } from '../entry/environment.ts';
 import { tryParseJson } from '../entry/parse-json.ts';
 import type { Clock } from '../entry/ports.ts';
-import { signedHeaders } from '../entry/sign-aws-request.ts';
+import { serviceUrl, signedHeaders } from '../entry/sign-aws-request.ts';
 
 const CACHED_MS = 5 * 60_000;
 const TIMEOUT_MS = 2_000;
@@ -23,7 +23,7 @@ export function collectorHeaders(
 }
 
 async function read(aws: AwsEnvironment, secretArn: string): Promise<Record<string, string>> {
-  const url = new URL(aws.AWS_ENDPOINT_URL ?? `https://secretsmanager.${aws.AWS_REGION}.amazonaws.com`);
+  const url = new URL(aws.AWS_ENDPOINT_URL ?? serviceUrl('secretsmanager', aws.AWS_REGION));
   const body = JSON.stringify({ SecretId: secretArn });
   const headers = await signedHeaders({
     ...{ service: 'secretsmanager', region: aws.AWS_REGION, credentials: credentialsOf(aws), url, body },

@@ -1,8 +1,10 @@
 import { createHash, createHmac, type Hash, type Hmac } from 'node:crypto';
+import { KMSClient } from '@aws-sdk/client-kms';
 import { SignatureV4 as OfPackage } from '@smithy/signature-v4';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { SignatureV4 as Own } from '../../lambdas/entry/bundle-replacements/signature-v4.ts';
+import { serviceUrl } from '../../lambdas/entry/sign-aws-request.ts';
 import { anyCharacter } from '../fakes/any-character.ts';
 
 const SEED = 20_261_118;
@@ -63,4 +65,12 @@ it('signs every request as @smithy/signature-v4 does, in any order of credential
     }),
     { seed: SEED, numRuns: 200 },
   );
+});
+
+it('a request without a client of the SDK goes to the same address as one with it, in China, too', async () => {
+  for (const region of ['eu-west-1', 'us-gov-west-1', 'cn-north-1']) {
+    const client = new KMSClient({ region });
+    const { hostname } = client.config.endpointProvider({ Region: region }).url;
+    expect(serviceUrl('kms', region)).toBe(`https://${hostname}`);
+  }
 });

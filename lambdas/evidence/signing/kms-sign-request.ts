@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { type AwsEnvironment, credentialsOf } from '../../entry/environment.ts';
-import { signedHeaders } from '../../entry/sign-aws-request.ts';
+import { serviceUrl, signedHeaders } from '../../entry/sign-aws-request.ts';
 import type { SigningAlgorithm } from '../environment.ts';
 import type { Signer } from '../evidence-store.ts';
 
@@ -21,7 +21,7 @@ export class KmsSignRequest implements Pick<Signer, 'sign'> {
 
   async sign(message: Buffer): Promise<{ keyId: string; signature: Buffer }> {
     const aws = this.#aws;
-    const url = new URL(aws.AWS_ENDPOINT_URL ?? `https://kms.${aws.AWS_REGION}.amazonaws.com`);
+    const url = new URL(aws.AWS_ENDPOINT_URL ?? serviceUrl('kms', aws.AWS_REGION));
     const body = JSON.stringify({
       KeyId: this.#keyArn,
       Message: message.toString('base64'),
