@@ -25,8 +25,8 @@ import type { StageConfig } from '../stage-config.ts';
 import type { WorkQueue } from '../work-queue.ts';
 import { BURN_RATES, type Objective } from './objectives.ts';
 
-/** Many times the interval between two scheduled invocations. */
-const SILENT_FOR = Duration.minutes(15);
+/** Some times the interval between two scheduled invocations, and less than any SLA: without the sweeper, nobody is reminded of an approval. */
+const SILENT_FOR = Duration.minutes(5);
 /**
  * The consumer of an older message is down, throttled or too slow. Longer than the maximum delay of a message (15 minutes),
  * and than five failed deliveries take.

@@ -73,7 +73,7 @@ it('a repeated delivery with another body, broken evidence, a broken rule, each 
   expect(onQueues).toHaveLength(deadLetterQueues.length);
 });
 
-it('a sweeper that fails or is not invoked for 15 minutes raises an alarm', () => {
+it('a sweeper that fails or is not invoked for 5 minutes raises an alarm', () => {
   const onSweeper = alarms.filter(({ Properties }) =>
     JSON.stringify(Properties?.Dimensions ?? []).includes('SweepSweeper'),
   );
@@ -82,7 +82,7 @@ it('a sweeper that fails or is not invoked for 15 minutes raises an alarm', () =
     { MetricName: 'Errors', Threshold: 1, ComparisonOperator: 'GreaterThanOrEqualToThreshold' },
     {
       MetricName: 'Invocations',
-      Period: 15 * 60,
+      Period: 5 * 60,
       Threshold: 1,
       ComparisonOperator: 'LessThanThreshold',
       TreatMissingData: 'breaching',
