@@ -229,7 +229,7 @@ describe('the addenda of a bundle', () => {
     }
     const last = JSON.parse(document.toString()).head.count;
     const elsewhere = [1, 2, 3].map(
-      (each) => `was tampered with: addendum ${last + each} names a bundle that is not here or not valid`,
+      (each) => `was tampered with: addendum ${last + each} names another bundle, and is valid with none that is here`,
     );
     expect(findings([again], [])).toEqual(elsewhere);
     expect(findings([again])).toEqual([expect.stringContaining('another sha256'), ...elsewhere]);
@@ -238,6 +238,21 @@ describe('the addenda of a bundle', () => {
       document: Buffer.from(document.toString().replace('"failed_terminal"', '"succeeded"')),
     };
     expect(findings([again, damaged], [])).toEqual([expect.stringMatching(/^was tampered with/), ...elsewhere]);
+    // The files of the second bundle are in another folder, with addenda that nobody signed.
+    const forged = edited(1, '"olivia"', '"mallory"');
+    expect(findings([recorded, { ...again, addenda: forged }])).toEqual([elsewhere[1]]);
+    // Files of other runs have the same names.
+    const unnamed = addenda.map((each) => ({ ...each, name: 'addendum.json' }));
+    const runs = ['run_00000001', 'run_00000002'];
+    const about = auditEvidence(
+      [],
+      runs.map((name) => ({ ...again, name, addenda: unnamed })),
+      {
+        ...{ keys, lists: [], tenants: [], from: undefined, through: day },
+        checkBundle: () => undefined,
+      },
+    ).flatMap((audit) => audit.findings.map((finding) => finding.about));
+    expect(new Set(about.filter((each) => each.startsWith('run_')))).toEqual(new Set(runs));
   });
 
   it('sealed again are the same, also by the sealer of the bundle', async () => {

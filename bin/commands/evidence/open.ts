@@ -23,7 +23,7 @@ export function openEvidence(call: Call): ExitCode {
 
 /** Fails if the file has the values of another run. */
 export function readValues(file: string, { tenant, runId }: { tenant: string; runId: string }): EvidenceValues {
-  const values = tryParseJsonBytes(readFile(file)) as (EvidenceValues & { format?: unknown }) | undefined;
+  const values = withoutInfinity(tryParseJsonBytes(readFile(file)));
   if (values?.format !== VALUES_FORMAT) {
     throw unreadable(
       `${file} has no values of evidence; expected format ${VALUES_FORMAT}, as evidence get --values writes`,
@@ -32,6 +32,10 @@ export function readValues(file: string, { tenant, runId }: { tenant: string; ru
   if (values.tenant === tenant && values.runId === runId) return values;
   throw unreadable(`${file} has the values of ${values.tenant}/${values.runId}; the bundle is of ${tenant}/${runId}`);
 }
+
+/** A number beyond the range of a double has no hash. In a file that somebody edited it becomes null, which differs. */
+const withoutInfinity = (values: unknown): (EvidenceValues & { format?: unknown }) | undefined =>
+  values === undefined ? undefined : JSON.parse(JSON.stringify(values));
 
 function print({ proven, different, missing }: OpenedValues, { terminal }: Call): void {
   const rows = proven.map(({ path, value }) => [path, typeof value === 'string' ? value : JSON.stringify(value)]);

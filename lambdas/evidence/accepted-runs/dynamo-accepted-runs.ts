@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import type { Commit } from '../../run/commit.ts';
 import { rowIsStill } from '../../run/dynamo/dynamo-conditions.ts';
@@ -67,9 +68,11 @@ export class DynamoAcceptedRuns implements AcceptedRows {
     return this.#rows.get(keys.acceptedStateKey(tenant));
   }
 
-  saveState(tenant: string, read: AcceptedState | undefined, state: AcceptedState): Promise<boolean> {
+  async saveState(tenant: string, read: AcceptedState | undefined, state: AcceptedState): Promise<boolean> {
     const key = keys.acceptedStateKey(tenant);
-    return this.#rows.save(toItem(key, state), rowIsStill(read && toItem(key, read)));
+    if (await this.#rows.save(toItem(key, state), rowIsStill(read && toItem(key, read)))) return true;
+    // The SDK repeats a write whose response was lost, and then the condition fails because of the first one.
+    return isDeepStrictEqual(await this.state(tenant), state);
   }
 
   lastClosed(tenant: string): Promise<PreviousDay | undefined> {

@@ -96,10 +96,10 @@ class Audit {
   /** A run that was sealed again after a crash has several bundles with the same commits, of which one is recorded. */
   readonly #differing = new Map<string, string>();
   readonly #bundles = new Set<string>();
-  /** Each valid bundle, by its run and SHA-256. */
-  readonly #valid = new Set<string>();
-  /** Addenda, by their file, that name another bundle than the one with which they were read. */
-  readonly #ofOthers = new Map<string, { runId: string; addendum: Addendum }>();
+  /** Addenda that were verified with a valid bundle, by their run and SHA-256. */
+  readonly #verified = new Set<string>();
+  /** Addenda, likewise, that name another bundle than the one beside which they are. */
+  readonly #ofOthers = new Map<string, { runId: string; seq: number }>();
   readonly #accepted: AcceptedAudit;
   readonly #confirmed = new Set<string>();
 
@@ -194,12 +194,13 @@ class Audit {
     ];
     this.#bundles.add(name);
     for (const { id } of files) this.#missing.delete(id);
-    const tampered = this.#terms.checkBundle(this.#withOwnAddenda(bundle));
+    const own = this.#withOwnAddenda(bundle);
+    const tampered = this.#terms.checkBundle(own);
     if (tampered !== undefined) {
       this.#find(name, tampered);
       return;
     }
-    this.#valid.add(`${name}/${sha256Hex(document)}`);
+    for (const held of own.addenda ?? []) this.#verified.add(fileOf(name, held));
     const rewritten = this.#againstLists(bundle);
     if (rewritten !== undefined) this.#find(name, rewritten);
     for (const file of files) {
@@ -215,7 +216,7 @@ class Audit {
     const addenda = bundle.addenda.filter((held) => {
       const addendum = addendumIn(held);
       if (!addendum || addendum.bundle === sha256) return true;
-      this.#ofOthers.set(held.name, { runId: bundle.name, addendum });
+      this.#ofOthers.set(fileOf(bundle.name, held), { runId: bundle.name, seq: addendum.commit.seq });
       return false;
     });
     return { ...bundle, addenda };
@@ -262,10 +263,9 @@ class Audit {
 
   result(): TenantAudit {
     for (const [id, problem] of this.#differing) if (!this.#confirmed.has(id)) this.#find(id, problem);
-    for (const { runId, addendum } of this.#ofOthers.values()) {
-      if (this.#valid.has(`${runId}/${addendum.bundle}`)) continue;
-      const { seq } = addendum.commit;
-      this.#find(runId, `was tampered with: addendum ${seq} names a bundle that is not here or not valid`);
+    for (const [file, { runId, seq }] of this.#ofOthers) {
+      if (this.#verified.has(file)) continue;
+      this.#find(runId, `was tampered with: addendum ${seq} names another bundle, and is valid with none that is here`);
     }
     for (const id of this.#missing) {
       const logged = this.#logged.get(id);
@@ -305,6 +305,8 @@ class Audit {
     this.#findings.push({ about, problem });
   }
 }
+
+const fileOf = (runId: string, { document }: HeldAddendum) => `${runId}/${sha256Hex(document)}`;
 
 const addendumIn = ({ document }: HeldAddendum): Addendum | undefined =>
   beyondLimits('addendum', document) === undefined ? Addendum.safeParse(tryParseJsonBytes(document)).data : undefined;

@@ -74,10 +74,6 @@ interface StepValues {
   action?: ProposedAction;
 }
 
-/** A number beyond the range of a double has no hash. In a file that somebody edited it becomes null, which differs. */
-const withoutInfinity = (fields: Record<string, unknown>): Record<string, unknown> =>
-  JSON.parse(JSON.stringify(fields));
-
 /** The hash of what was sent is made of all written values, in a salted run of their salted digests. */
 function compareWrites(document: EvidenceDocument, values: EvidenceValues, opened: OpenedValues): void {
   const steps = (Array.isArray(values.steps) ? values.steps : []) as StepValues[];
@@ -91,7 +87,7 @@ function compareWrites(document: EvidenceDocument, values: EvidenceValues, opene
     if (!fields || runId !== document.run.runId) continue;
     const path = `receipts[${key}].requestHash`;
     if (isSalted && typeof salt !== 'string') opened.missing.push(path);
-    else if (requestHash === hashOfRequest(withoutInfinity(fields), isSalted ? String(salt) : undefined))
+    else if (requestHash === hashOfRequest(fields, isSalted ? String(salt) : undefined))
       opened.proven.push({ path, value: fields });
     else opened.different.push(path);
   }
