@@ -191,7 +191,7 @@ describe('evidence verify', () => {
 
   it('documents its own --key, not the API key', async () => {
     const { stdout } = await evidence('verify', '--help');
-    expect(stdout).toMatch(/--key PEM +file with the trusted public keys/);
+    expect(stdout).toMatch(/--key PEM\|JSON +file with the trusted public keys/);
     expect(stdout).not.toContain('API key');
   });
 });
