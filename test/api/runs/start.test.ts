@@ -358,7 +358,8 @@ describe('rerun', () => {
     const loaded = await shop.runs.load('acme', runId);
     if (!loaded) throw new Error('not stored');
     const rollbackOf = { runId: 'run_first', bundleHash: '', steps: [] };
-    const run = { ...loaded.run, status: 'failed_terminal' as const, rollbackOf };
+    const ended = { status: 'failed_terminal' as const, completedAt: loaded.run.updatedAt, durationMs: 1 };
+    const run = { ...loaded.run, ...ended, rollbackOf };
     const runs = { load: async () => ({ ...loaded, run }), receipts: async () => [] };
     const ports = { runs, definitions: shop.definitions };
     const caller = { tenant: 'acme', person: 'olivia', role: 'operator' as const };
