@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { AGENT_PREFIX, INDEXES } from '../lambdas/run/dynamo/dynamo-keys.ts';
 import { type Host, startHost } from '../local/host/host.ts';
 import { type Assembly, synthesize } from '../local/template/synthesize.ts';
@@ -20,6 +19,7 @@ import { growthFigures } from './growth.ts';
 import { liveFeedFigures } from './live-feed.ts';
 import { LogBytes } from './log-bytes.ts';
 import { isReader, MeasuredHost, STEPS, WORKFLOW_SIZES } from './measured-host.ts';
+import { benchOptions } from './options.ts';
 import { policyDecisionMs } from './policy.ts';
 import { runLists } from './run-lists.ts';
 import { sessionFigures } from './sessions.ts';
@@ -29,34 +29,12 @@ import { throughputFigures } from './throughput.ts';
  * Measures a run of five natural writes on the local host. The request counts are exact and comparable between machines. The
  * times are for this machine and include the simulated targets.
  */
-const { values: options } = parseArgs({
-  options: {
-    json: { type: 'boolean', default: false },
-    runs: { type: 'string', default: '2000' },
-    sequential: { type: 'string', default: '200' },
-    concurrency: { type: 'string', default: '32' },
-    listed: { type: 'string', default: '100000' },
-    /** Only the figures of agents. */
-    agents: { type: 'boolean', default: false },
-    /** Only the figures of sessions. */
-    sessions: { type: 'boolean', default: false },
-    /** Only the cost of a million runs. */
-    bill: { type: 'boolean', default: false },
-    /** With `bill`: the stage of cdk.json whose bill without traffic is printed. */
-    stage: { type: 'string' },
-    /** Only the figures of the live feed and the console. */
-    console: { type: 'boolean', default: false },
-    /** Only runs per second, latency, and where the CPU time goes. */
-    throughput: { type: 'boolean', default: false },
-    /** Only what a run costs with many runs in the table, and with many tenants. */
-    growth: { type: 'boolean', default: false },
-    /** Only the imports of the functions' bundles. */
-    'cold-start': { type: 'boolean', default: false },
-    /** `--no-socket`: agents are named no socket, so they only poll. */
-    socket: { type: 'boolean', default: true },
-  },
-  allowNegative: true,
-});
+const given = benchOptions(process.argv.slice(2));
+if (!given.values) {
+  (given.exitCode === 0 ? console.log : console.error)(given.print);
+  process.exit(given.exitCode);
+}
+const options = given.values;
 const RUNS = Number(options.runs);
 const SEQUENTIAL = Number(options.sequential);
 const CONCURRENCY = Number(options.concurrency);

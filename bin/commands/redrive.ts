@@ -1,4 +1,5 @@
 import type { StuckEntry } from '../client/api-client.ts';
+import { counted } from '../terminal/counted.ts';
 import { printable } from '../terminal/terminal.ts';
 import type { Command } from './command.ts';
 import { printCounts } from './dead-letters.ts';
@@ -44,7 +45,7 @@ export const outboxRedrive: Command = {
     else {
       const oldestFirst = entries.toSorted((a, b) => ((a.createdAt ?? '') < (b.createdAt ?? '') ? -1 : 1));
       for (const { id, attempts, failed } of printable(oldestFirst)) {
-        call.terminal.print(`${id}: ${failed ? `failed, ${failed.reason}` : `sent ${attempts} times`}`);
+        call.terminal.print(`${id}: ${failed ? `failed, ${failed.reason}` : `sent ${counted(attempts, 'time')}`}`);
       }
       call.terminal.print(`${entries.length} ${dryRun ? 'stuck' : 'will be resent within a minute'}`);
       if (dryRun && entries.length > 0) call.terminal.note('send them again: npx countersign outbox redrive');

@@ -74,7 +74,7 @@ function parseArguments(commands: readonly Command[], argv: string[]) {
   );
   try {
     return parseArgs({
-      args: argv,
+      args: withNegativeNumbers(argv),
       options: { ...options, help: { type: 'boolean', short: 'h' }, version: { type: 'boolean' } },
       allowPositionals: true,
     });
@@ -89,8 +89,19 @@ function parseArguments(commands: readonly Command[], argv: string[]) {
       throw new UsageError(`${of}${unknownOption(option.slice(2), known) || (error.message.split('. ')[0] ?? '')}`);
     }
     const [sentence = ''] = error.message.split(/[.\n]/);
-    throw new UsageError(sentence.endsWith('argument missing') ? `${option} requires a value` : sentence);
+    throw new UsageError(/argument (missing|is ambiguous)$/.test(sentence) ? `${option} requires a value` : sentence);
   }
+}
+
+/** `--limit -1` as `--limit=-1`: otherwise -1 is read as an option. The command then says which numbers it accepts. */
+function withNegativeNumbers(argv: readonly string[]): string[] {
+  const words: string[] = [];
+  for (const word of argv) {
+    const before = words.at(-1) ?? '';
+    if (/^-\d/.test(word) && /^--[\w-]+$/.test(before) && !words.includes('--')) words.push(`${words.pop()}=${word}`);
+    else words.push(word);
+  }
+  return words;
 }
 
 const unknownOption = (name: string, known: readonly string[]) =>

@@ -101,6 +101,7 @@ const at = (path: readonly PropertyKey[], message: string): string =>
 function plainMessage(issue: Issue): string {
   const { code, message } = issue;
   if (code === 'invalid_type' && message.endsWith('received undefined')) return 'is required';
+  if (code === 'invalid_type' && issue.expected === 'number' && Number.isNaN(issue.input)) return 'must be a number';
   if (code === 'too_small') return boundText(issue.origin, 'at least', issue.minimum);
   if (code === 'too_big') return boundText(issue.origin, 'at most', issue.maximum);
   return message.replace(/^(Invalid|Too big|Too small)[^:]*: /, '').replace('received', 'got');

@@ -5,7 +5,7 @@ import { Approval as ApprovalView } from '../../lambdas/api/contract/approvals.t
 import { githubRoutes } from '../../lambdas/api/contract/inbound.ts';
 import { type Routes, route, routeKey } from '../../lambdas/api/contract/route.ts';
 import { Receipt as ReceiptView, Step as StepView } from '../../lambdas/api/contract/runs/steps.ts';
-import { PointInTime, page, runParams } from '../../lambdas/api/contract/schemas.ts';
+import { PageQuery, PointInTime, page, runParams } from '../../lambdas/api/contract/schemas.ts';
 import { router } from '../../lambdas/api/router.ts';
 import { type HttpResponse, httpHandler } from '../../lambdas/entry/http.ts';
 import type { Accepted } from '../../lambdas/intake/accept-delivery.ts';
@@ -184,6 +184,21 @@ describe('a request', () => {
     Object.assign(event, { queryStringParameters: { verbose: '1' } });
     const handled = handleWith(saveThing, { status: 200, body: {} })(undefined, event);
     await expect(handled).rejects.toMatchObject({ status: 400, message: 'unknown field `verbose`' });
+  });
+
+  it('with text for a number of the query is refused', async () => {
+    const listThings = route({
+      method: 'GET',
+      path: '/api/v1/things',
+      right: 'runs:read',
+      summary: 'Lists things',
+      query: PageQuery,
+      responses: { 200: z.object({}) },
+    });
+    const event = eventFor(listThings, AS);
+    Object.assign(event, { queryStringParameters: { limit: 'abc' } });
+    const handled = handleWith(listThings, { status: 200, body: {} })(undefined, event);
+    await expect(handled).rejects.toMatchObject({ status: 400, message: 'limit: must be a number' });
   });
 
   it('with thousands of unknown fields is refused in a short text', async () => {

@@ -65,11 +65,27 @@ it('agents token refuses what is no environment before it sends a request', asyn
   expect(api?.asked).toEqual([]);
 });
 
-it('agents tokens shows that a token was tried again', async () => {
-  const reused = { at: AT, keyThumbprint: 'abc', count: 2 };
+it('agents token names its options, not the fields of the request', async () => {
+  const url = await answering({ detail: 'networkSegment: use up to 63 lower-case letters' }, 400);
+  const none = await onTerminal(120, ['agents', 'token', 'demo', '--url', url]);
+  expect([none.exitCode, none.stderr]).toEqual([
+    2,
+    expect.stringMatching(/\n--environment is required: prod, staging, dev$/),
+  ]);
+  expect(api?.asked).toEqual([]);
+  const options = ['--environment', 'dev', '--segment', 'VPC A', '--url', url];
+  const { stderr } = await onTerminal(120, ['agents', 'token', 'demo', ...options]);
+  expect(stderr).toMatch(/\n--segment: use up to 63 lower-case letters$/);
+});
+
+it.each([
+  [1, '1 time'],
+  [2, '2 times'],
+])('agents tokens shows that a token was tried again (%i)', async (count, times) => {
+  const reused = { at: AT, keyThumbprint: 'abc', count };
   const url = await answering({ enrolmentTokens: [{ ...TOKEN, state: 'used', reused }], nextCursor: null });
   const { stdout } = await onTerminal(120, ['agents', 'tokens', '--url', url]);
-  expect(stdout).toMatch(/used; tried again 2/);
+  expect(stdout).toContain(`used; tried again ${times}, the last`);
 });
 
 it('agents drain, resume and remove act on the agent that is named', async () => {

@@ -249,16 +249,19 @@ describe('a decision', () => {
     [[], '--field name=value is required'],
     [['--field', 'assignment_group'], '--field assignment_group must be name=value'],
     [['--field', 'tags=b'], 'tags must be JSON'],
-  ])('an edit of %j is refused with code 2', async (fields, sentence) => {
+    [['--field', 'tagz=b'], '--field tagz is not a field of this write; did you mean "tags"?'],
+    [['--field', 'urgency=1'], '--field urgency is not a field of this write; it has: assignment_group, tags'],
+  ])('an edit of %j is refused with code 2 before it is shown', async (fields, sentence) => {
     await pending([approval()]);
-    const { exitCode, stderr } = await at(100, ['approvals', 'edit', 'ab12', '--yes', ...fields]);
+    const { exitCode, stdout, stderr } = await at(100, ['approvals', 'edit', 'ab12', '--yes', ...fields]);
     expect(stderr).toContain(sentence);
-    expect(exitCode).toBe(2);
+    expect([exitCode, stdout, decisions()]).toEqual([2, '', []]);
   });
 
   test.each([
     [403, 'you had a hand in this write, so someone else must decide on it', 1],
     [409, 'what is to be approved has changed since; look at it again', 1],
+    [400, 'after this edit, too few people could approve the write', 1],
   ])('prints the detail of a refusal (%i) unchanged', async (status, detail, code) => {
     await pending([approval()], { status, body: { detail } });
     const { exitCode, stderr } = await at(100, ['approvals', 'approve', 'ab12', '--yes']);

@@ -157,6 +157,10 @@ describe('the definition of a source', () => {
     });
     await ask('PUT /api/v1/sources/{name}', fields, 'unused');
     expect((await ask('DELETE /api/v1/sources/{name}', undefined, 'unused')).body).toEqual({ deleted: 'unused' });
+    await expect(ask('DELETE /api/v1/sources/{name}', undefined, 'unused')).rejects.toMatchObject({
+      status: 404,
+      message: 'there is no webhook source unused; countersign sources list shows all',
+    });
     const { items } = await intake.definitions.changes('acme', { limit: 9 });
     expect(items.filter(({ kind }) => kind === 'webhook_source').map(({ action }) => action)).toEqual(
       expect.arrayContaining(['deleted', 'created', 'changed']),

@@ -247,6 +247,9 @@ describe('a schedule', () => {
       code: 'SCHEDULE_INVALID',
       message: expect.stringContaining(text),
     });
-    await expect(ask('GET /api/v1/schedules/{name}')).rejects.toMatchObject({ status: 404 });
+    await expect(ask('GET /api/v1/schedules/{name}')).rejects.toMatchObject({
+      status: 404,
+      message: expect.stringMatching(/; countersign schedules list shows all$/),
+    });
   });
 });

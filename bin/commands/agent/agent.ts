@@ -35,7 +35,10 @@ const enrol: Command = {
   offline: true,
   async run(call) {
     const token = call.option('token') ?? call.environment.COUNTERSIGN_ENROLMENT_TOKEN;
-    if (!token) throw new UsageError('pass --token TOKEN; an owner or admin creates one with countersign agents token');
+    if (!token)
+      throw new UsageError(
+        'pass --token TOKEN; an owner or admin creates one: countersign agents token NAME --environment ENV',
+      );
     const [{ enrolAgent }, { machine }, { packageVersion }] = await Promise.all([
       import('../../../agent/enrol.ts'),
       import('../../../agent/system.ts'),

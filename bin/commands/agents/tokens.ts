@@ -1,5 +1,6 @@
 import type { ResponseFrom } from '../../../client/api-client.ts';
 import { didYouMean } from '../../../lambdas/entry/did-you-mean.ts';
+import { counted } from '../../terminal/counted.ts';
 import { type Column, table } from '../../terminal/table.ts';
 import { printable } from '../../terminal/terminal.ts';
 import { ago, dateAndTime } from '../../terminal/times.ts';
@@ -36,11 +37,16 @@ export const agentTokens: readonly Command[] = [
     async run(call) {
       const body = {
         name: call.arg(0),
-        environments: call.options('environment').map(environmentOf),
+        environments: environmentsOf(call),
         networkSegment: call.option('segment') ?? null,
         minutes: minutesOf(call),
       };
-      const created = await call.api().call('POST /api/v1/enrolment-tokens', { body });
+      const created = await call
+        .api()
+        .call('POST /api/v1/enrolment-tokens', { body })
+        .catch((error: unknown) => {
+          throw error instanceof UsageError ? new UsageError(withOptionNames(error.message)) : error;
+        });
       if (call.json) call.printJson(created);
       else {
         // Alone on stdout, so that a script can pass it on.
@@ -86,9 +92,19 @@ export const agentTokens: readonly Command[] = [
 ];
 
 function rowOf({ name, state, environments, createdAt, createdBy, tokenId, reused }: Token, nowMs: number): string[] {
-  const again = reused ? `; tried again ${reused.count} times, the last ${ago(reused.at, nowMs)}` : '';
+  const again = reused ? `; tried again ${counted(reused.count, 'time')}, the last ${ago(reused.at, nowMs)}` : '';
   return [name, `${state}${again}`, environments.join(', '), `${ago(createdAt, nowMs)} by ${createdBy}`, tokenId];
 }
+
+function environmentsOf(call: Call): Environment[] {
+  const given = call.options('environment');
+  if (given.length === 0) throw new UsageError(`--environment is required: ${ENVIRONMENTS.join(', ')}`);
+  return given.map(environmentOf);
+}
+
+/** The API names the fields of the request; the person gave an option and an argument. */
+const withOptionNames = (message: string): string =>
+  message.replace(/^networkSegment:/gm, '--segment:').replace(/^name:/gm, 'NAME:');
 
 function environmentOf(given: string): Environment {
   const found = ENVIRONMENTS.find((each) => each === given);

@@ -1,6 +1,7 @@
 import type { RequestFor } from '../../../client/api-client.ts';
 import { valueNamed } from '../../../lambdas/approval/texts/known-names.ts';
 import { makerText } from '../../../lambdas/approval/texts/maker-names.ts';
+import { didYouMean } from '../../../lambdas/entry/did-you-mean.ts';
 import { isOpen } from '../../../lambdas/run/approval.ts';
 import { requirementText } from '../../../lambdas/run/events/requirement-text.ts';
 import type { Decided, ShownApproval } from '../../client/api-client.ts';
@@ -75,10 +76,15 @@ async function decide(call: Call, verb: Verb): Promise<ExitCode> {
     call.terminal.note('canceled; no decision was made');
     return EXIT.failed;
   }
-  const decided = await api.call('POST /api/v1/approvals/{id}/decision', {
-    params: { id: approval.approvalId },
-    body: { ...body, actionHash: approval.actionHash },
-  });
+  const decided = await api
+    .call('POST /api/v1/approvals/{id}/decision', {
+      params: { id: approval.approvalId },
+      body: { ...body, actionHash: approval.actionHash },
+    })
+    .catch((error: unknown) => {
+      // The command was used correctly: the stage refuses the decision.
+      throw error instanceof UsageError ? new Failure(EXIT.failed, error.message) : error;
+    });
   if (call.json) call.printJson(decided);
   else call.terminal.print(`\n${printable(outcomeText(decided))}`);
   return EXIT.ok;
@@ -96,16 +102,22 @@ function bodyOf(call: Call, verb: Verb, approval: ShownApproval): Body {
     case 'reject':
       return { decision: verb, reason: call.option('reason') ?? '' };
     case 'edit':
-      return { decision: verb, fields: fieldsOf(call.options('field'), approval.action?.fields ?? {}) };
+      return { decision: verb, fields: fieldsOf(call.options('field'), approval) };
   }
 }
 
-function fieldsOf(given: readonly string[], now: Record<string, unknown>): Fields {
+function fieldsOf(given: readonly string[], { action }: ShownApproval): Fields {
   if (given.length === 0) throw new UsageError('--field name=value is required');
+  const now = action?.fields ?? {};
   return Object.fromEntries(
     given.map((text) => {
       const [, name = '', value = ''] = /^([^=]+)=([\s\S]*)$/.exec(text) ?? [];
       if (!name) throw new UsageError(`--field ${text} must be name=value`);
+      if (action && !Object.hasOwn(now, name)) {
+        const known = Object.keys(now);
+        const hint = didYouMean(name, known) || `; it has: ${known.join(', ')}`;
+        throw new UsageError(`--field ${name} is not a field of this write${hint}`);
+      }
       return [name, typeof (now[name] ?? '') === 'string' ? value : parsedJson(name, value)];
     }),
   );

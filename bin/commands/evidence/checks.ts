@@ -1,7 +1,7 @@
 import type { Command, Option } from '../command.ts';
 
 const KEY_OPTION: Option = {
-  value: 'PEM',
+  value: 'PEM|JSON',
   description: 'file with the trusted public keys: PEM, or countersign-keys.json of the stage',
 };
 

@@ -94,7 +94,8 @@ ${rows.map((row) => `<tr>${row.map(cellOf).join('')}</tr>`).join('\n')}
 
 /** Shorter words fit in five columns on a page. */
 const LONG_WORD = /(\S{16,})/;
-const BREAKS = /(?<=[:/.])|(?<=[0-9a-f]{16})(?=[0-9a-f]{16})/;
+/** A separator, or 16 digits of a hash that has more. */
+const BREAK_AFTER = /[:/.](?!$)|[0-9a-f]{16}(?=[0-9a-f])/g;
 
 /** Long words may break, preferably after a separator. Copied text stays unchanged. */
 function breakable(text: string): string {
@@ -102,7 +103,8 @@ function breakable(text: string): string {
   return parts.map((part) => (LONG_WORD.test(part) ? longWord(part) : escaped(part))).join('');
 }
 
-const longWord = (word: string) => `<span class="long">${word.split(BREAKS).map(escaped).join('<wbr>')}</span>`;
+const longWord = (word: string) =>
+  `<span class="long">${word.replace(BREAK_AFTER, '$&\n').split('\n').map(escaped).join('<wbr>')}</span>`;
 
 const ENTITIES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
 

@@ -127,7 +127,9 @@ const RESULTS = ['succeeded', 'failed'] as const;
 const FINDINGS = ['happened', 'did_not'] as const;
 
 export function resolveBody(call: Call): RequestFor<'POST /api/v1/runs/{id}/resolve'>['body'] {
-  const outcome = oneOf('--as', call.option('as') ?? '', RESULTS);
+  const given = call.option('as');
+  if (given === undefined) throw new UsageError(`--as is required: ${RESULTS.join(' or ')}`);
+  const outcome = oneOf('--as', given, RESULTS);
   const reason = call.option('reason') ?? '';
   if (reason.trim() === '') throw new UsageError('--reason is required: what you found and did');
   const writes = call.options('write').map((text) => {

@@ -25,8 +25,11 @@ export function nextAction(run: RunDetail, shownId: string): string | undefined 
       );
       const findings = unknown.map(({ stepId }) => ` --write ${stepId}=happened|did_not`).join('');
       const check = unknown.length > 0 ? 'check the targets, then ' : '';
-      const again = run.status === 'needs_human' ? '' : `repeat: ${command(`runs rerun ${shownId}`)}; or `;
-      return `${again}${check}close: ${command(`runs resolve ${shownId} --as succeeded|failed --reason TEXT${findings}`)}`;
+      // A rollback run cannot be repeated, and a rerun of the run that it undoes would make the writes again.
+      const mayRepeat = run.status !== 'needs_human' && !run.rollbackOf;
+      const again = mayRepeat ? `repeat: ${command(`runs rerun ${shownId}`)}; or ` : '';
+      const correct = run.rollbackOf ? 'correct by hand what was not undone, then ' : '';
+      return `${again}${check}${correct}close: ${command(`runs resolve ${shownId} --as succeeded|failed --reason TEXT${findings}`)}`;
     }
     case 'succeeded':
     case 'canceled':

@@ -105,5 +105,6 @@ async function noSuchKey({ keys }: AccessPorts, caller: Caller, name: string): P
   const all = await keys.list(caller.tenant);
   const visible = all.filter(({ key }) => may(caller.role, 'api-keys:read') || isOwn(caller, key));
   const names = visible.map(({ key }) => key.name);
-  return new Problem(404, 'NOT_FOUND', `there is no API key ${name}${didYouMean(name, names)}`);
+  const hint = didYouMean(name, names) || '; countersign keys list shows all';
+  return new Problem(404, 'NOT_FOUND', `there is no API key ${name}${hint}`);
 }

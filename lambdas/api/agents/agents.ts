@@ -103,7 +103,8 @@ async function findAgent({ agents }: AgentsPorts, tenant: string, id: string): P
   const named = all.find(({ name }) => name === id);
   if (named) return named;
   const names = all.map(({ name }) => name);
-  throw new Problem(404, 'NOT_FOUND', `there is no agent ${id}${didYouMean(id, names)}`);
+  const hint = didYouMean(id, names) || '; countersign agents list shows all';
+  throw new Problem(404, 'NOT_FOUND', `there is no agent ${id}${hint}`);
 }
 
 function viewOf(agent: Agent, at: string): AgentView {

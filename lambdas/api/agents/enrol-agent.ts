@@ -117,5 +117,5 @@ const invalid = (reason: string): Problem =>
   new Problem(
     403,
     'ENROLMENT_TOKEN_INVALID',
-    `${reason}; ask an owner or admin for another one: countersign agents token`,
+    `${reason}; ask an owner or admin for another one: countersign agents token NAME --environment ENV`,
   );

@@ -110,7 +110,8 @@ async function mustFind({ definitions }: AutomationsPorts, tenant: string, name:
   const found = all.find((automation) => automation.name === name);
   if (found) return found;
   const names = all.map((automation) => automation.name);
-  throw new Problem(404, 'NOT_FOUND', `there is no automation ${name}${didYouMean(name, names)}`);
+  const hint = didYouMean(name, names) || '; countersign automations list shows all';
+  throw new Problem(404, 'NOT_FOUND', `there is no automation ${name}${hint}`);
 }
 
 const SCHEDULES_READ = 100;

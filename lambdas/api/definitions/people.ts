@@ -106,7 +106,8 @@ function known(people: readonly Person[], id: string): Person {
   const person = people.find((each) => each.id === id);
   if (person) return person;
   const ids = people.map((each) => each.id);
-  throw new Problem(404, 'NOT_FOUND', `there is no person ${id}${didYouMean(id, ids)}`);
+  const hint = didYouMean(id, ids) || '; countersign people list shows all';
+  throw new Problem(404, 'NOT_FOUND', `there is no person ${id}${hint}`);
 }
 
 function assertMayChange(current: Caller, involved: readonly (Person | undefined)[]): void {

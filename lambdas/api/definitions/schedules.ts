@@ -76,11 +76,9 @@ async function mustFind({ schedules }: SchedulesPorts, tenant: string, name: str
   const found = await schedules.schedule(tenant, name);
   if (found) return found;
   const all = await schedules.schedules(tenant, { limit: 100 });
-  const close = didYouMean(
-    name,
-    all.map(({ schedule }) => schedule.name),
-  );
-  throw new Problem(404, 'NOT_FOUND', `there is no schedule ${name}${close}`);
+  const names = all.map(({ schedule }) => schedule.name);
+  const hint = didYouMean(name, names) || '; countersign schedules list shows all';
+  throw new Problem(404, 'NOT_FOUND', `there is no schedule ${name}${hint}`);
 }
 
 async function save(

@@ -81,7 +81,8 @@ async function mustFind({ definitions }: SourcesPorts, tenant: string, name: str
   const found = all.find((source) => source.name === name);
   if (found) return found;
   const names = all.map((source) => source.name);
-  throw new Problem(404, 'NOT_FOUND', `there is no webhook source ${name}${didYouMean(name, names)}`);
+  const hint = didYouMean(name, names) || '; countersign sources list shows all';
+  throw new Problem(404, 'NOT_FOUND', `there is no webhook source ${name}${hint}`);
 }
 
 async function assertValid({ expressions }: SourcesPorts, tenant: string, source: GenericSource): Promise<void> {

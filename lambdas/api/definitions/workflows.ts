@@ -46,7 +46,9 @@ export const workflowHandlers: Handlers<WorkflowsPorts, typeof workflowRoutes> =
         ({ version }) => String(version),
       ),
     );
-    if (page.items.length === 0) throw new Problem(404, 'NOT_FOUND', `there is no workflow ${name}`);
+    if (page.items.length === 0) {
+      throw new Problem(404, 'NOT_FOUND', `there is no workflow ${name}; countersign workflow list shows all`);
+    }
     return { status: 200, body: { name, versions: page.items.map(versionView), nextCursor: page.nextCursor } };
   },
 

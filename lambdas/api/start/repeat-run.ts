@@ -121,7 +121,10 @@ async function endedRun({ runs }: Repeater, tenant: string, runId: string): Prom
     throw new Problem(409, 'RUN_INVALID_TRANSITION', detail);
   }
   if (loaded.run.rollbackOf) {
-    const detail = `this run rolls back ${loaded.run.rollbackOf.runId}; rerun or replay that run instead`;
+    const { runId: undone } = loaded.run.rollbackOf;
+    const close = `countersign runs resolve ${runId} --as succeeded|failed --reason TEXT`;
+    const remains = status === 'succeeded' ? '' : `; correct by hand what it did not undo, then close it: ${close}`;
+    const detail = `this run rolls back ${undone} and cannot be repeated${remains}`;
     throw new Problem(409, 'RUN_INVALID_TRANSITION', detail);
   }
   if (loaded.trigger.action) {

@@ -207,7 +207,7 @@ describe('keys', () => {
     const ownersSee = revoke(OWNER, 'owner');
     await expect(ownersSee).rejects.toMatchObject({ message: 'there is no API key owner; did you mean "owners"?' });
     await expect(revoke(as('ana', 'approver'), 'owner')).rejects.toMatchObject({
-      message: 'there is no API key owner',
+      message: 'there is no API key owner; countersign keys list shows all',
     });
   });
 

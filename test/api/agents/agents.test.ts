@@ -116,6 +116,9 @@ describe('the list of agents', () => {
     await expect(ask(agentRoutes.getAgent, { id: 'payment' })).rejects.toMatchObject({
       message: 'there is no agent payment; did you mean "payments"?',
     });
+    await expect(ask(agentRoutes.getAgent, { id: 'other' })).rejects.toMatchObject({
+      message: 'there is no agent other; countersign agents list shows all',
+    });
   });
 });
 

@@ -62,6 +62,10 @@ describe('people', () => {
   it('are suggested for a mistyped id, also with swapped letters', async () => {
     const asked = ask('GET /api/v1/people/{id}', { id: 'bne' });
     await expect(asked).rejects.toMatchObject({ status: 404, message: /did you mean "ben"/ });
+    const unlike = ask('GET /api/v1/people/{id}', { id: 'zzzzzz' });
+    await expect(unlike).rejects.toMatchObject({
+      message: 'there is no person zzzzzz; countersign people list shows all',
+    });
   });
 
   it('have identities without case where GitHub and ServiceNow ignore it', async () => {

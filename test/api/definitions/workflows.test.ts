@@ -177,6 +177,13 @@ describe('published workflows', () => {
     await expect(ask(route, { path, tenant })).rejects.toEqual(problem(404, 'NOT_FOUND'));
   });
 
+  it('are listed in the hint if none has the name', async () => {
+    const unknown = ask(VERSIONS, { path: { name: 'd' } });
+    await expect(unknown).rejects.toEqual(
+      problem(404, 'NOT_FOUND', 'no workflow d; countersign workflow list shows all'),
+    );
+  });
+
   it('accept a cursor only for its list and its tenant', async () => {
     const { body } = await ask(LIST, { query: { limit: '1' } });
     const query = { cursor: body.nextCursor };
@@ -283,7 +290,7 @@ describe('automations', () => {
     await expect(saved).rejects.toEqual(problem(403, 'FORBIDDEN'));
     await ask(SAVE, { path: { name: 'triage' }, body: automation, role: 'admin' });
     const foreign = ask(AUTOMATION, { path: { name: 'triage' }, tenant: 'globex' });
-    await expect(foreign).rejects.toEqual(problem(404, 'NOT_FOUND'));
+    await expect(foreign).rejects.toEqual(problem(404, 'NOT_FOUND', '; countersign automations list shows all'));
     expect((await ask(AUTOMATIONS, { tenant: 'globex' })).body).toEqual({ automations: [], nextCursor: null });
   });
 

@@ -357,11 +357,17 @@ describe('rerun', () => {
     const { runId } = await finished();
     const loaded = await shop.runs.load('acme', runId);
     if (!loaded) throw new Error('not stored');
-    const run = { ...loaded.run, rollbackOf: { runId: 'run_first', bundleHash: '', steps: [] } };
+    const rollbackOf = { runId: 'run_first', bundleHash: '', steps: [] };
+    const ended = { status: 'failed_terminal' as const, completedAt: loaded.run.updatedAt, durationMs: 1 };
+    const run = { ...loaded.run, ...ended, rollbackOf };
     const runs = { load: async () => ({ ...loaded, run }), receipts: async () => [] };
     const ports = { runs, definitions: shop.definitions };
     const caller = { tenant: 'acme', person: 'olivia', role: 'operator' as const };
-    const refused = refusal(409, 'RUN_INVALID_TRANSITION', 'rolls back run_first');
+    const refused = refusal(
+      409,
+      'RUN_INVALID_TRANSITION',
+      `this run rolls back run_first and cannot be repeated; correct by hand what it did not undo, then close it: countersign runs resolve ${runId} `,
+    );
     await expect(rerunOf(ports, caller, runId, { workflowVersion: 'same' })).rejects.toThrow(refused);
     await expect(replayOf(ports, caller, runId, {})).rejects.toThrow(refused);
   });

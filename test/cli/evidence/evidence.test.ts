@@ -191,7 +191,7 @@ describe('evidence verify', () => {
 
   it('documents its own --key, not the API key', async () => {
     const { stdout } = await evidence('verify', '--help');
-    expect(stdout).toMatch(/--key PEM +file with the trusted public keys/);
+    expect(stdout).toMatch(/--key PEM\|JSON +file with the trusted public keys/);
     expect(stdout).not.toContain('API key');
   });
 });
@@ -328,6 +328,9 @@ describe('evidence html', () => {
     expect(html).toContain(`<dd><span class="long">${long}</span></dd>`);
     expect(html).toContain(`<td><span class="long">${long}</span> assignment_grp</td>`);
     expect(html).toContain(`<td><span class="long">x:<wbr>${long}</span></td>`);
+    const group = '0123456789abcdef';
+    const hash = evidencePage({ heading: 'x', facts: [['head', group.repeat(4)]], sections: [] }, 'valid');
+    expect(hash).toContain(`<dd><span class="long">${Array(4).fill(group).join('<wbr>')}</span></dd>`);
   });
 
   it('escapes markup in a bundle', () => {

@@ -340,3 +340,11 @@ test('the first lines say what the run is about and what to do', async () => {
   ];
   for (const [facts, line] of next) expect((await top(facts))[4]).toMatch(line);
 });
+
+test('a failed rollback run is not to be repeated: that would make the writes again', async () => {
+  const stdout = await shown({ status: 'failed_terminal', rollbackOf: `run_${'cd34'.repeat(8)}` }, 200);
+  expect(stdout).toMatch(
+    /^next +correct by hand what was not undone, then close: npx countersign runs resolve run_\w+ --as /m,
+  );
+  expect(stdout).not.toContain('rerun');
+});
