@@ -18,11 +18,12 @@ export async function runCommands(
     argv.filter((word) => !word.startsWith('-')),
   );
   try {
-    const { values, positionals } = parseArguments(commands, argv);
-    if (values.version) {
+    // After a command it is an option of the command: the version of a workflow.
+    if (argv[0] === '--version') {
       terminal.print(packageVersion());
       return EXIT.ok;
     }
+    const { values, positionals } = parseArguments(commands, argv);
     const words = positionals[0] === 'help' ? positionals.slice(1) : positionals;
     const { command, group } = find(commands, words);
     nearestHelp = helpNear(commands, words);
@@ -75,7 +76,7 @@ function parseArguments(commands: readonly Command[], argv: string[]) {
   try {
     return parseArgs({
       args: withNegativeNumbers(argv),
-      options: { ...options, help: { type: 'boolean', short: 'h' }, version: { type: 'boolean' } },
+      options: { ...options, help: { type: 'boolean', short: 'h' } },
       allowPositionals: true,
     });
   } catch (error) {

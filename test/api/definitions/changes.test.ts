@@ -137,7 +137,7 @@ describe('in prod, a change that widens who may approve', () => {
   it('is not requested with the key of a machine, because the confirming owner could be using it', async () => {
     const as = { person: 'ci', role: 'admin', machine: true };
     for (const ask of [askProd(PUT, { id: 'dora', body: dora, as }), askOutsideProd(as)]) {
-      await expect(ask).rejects.toMatchObject({ status: 403, message: /ci is a machine/ });
+      await expect(ask).rejects.toMatchObject({ status: 403, message: expect.stringMatching(/ci is a machine/) });
     }
     expect((await ask('GET /api/v1/changes/pending')).body.pending).toEqual([]);
     expect(await person('dora')).toBeUndefined();
@@ -151,14 +151,17 @@ describe('in prod, a change that widens who may approve', () => {
     const asPuppet = { person: 'puppet', role: 'owner' };
     await expect(askProd(CONFIRM, { id: changeId, as: asPuppet })).rejects.toMatchObject({
       status: 403,
-      message: /olivia/,
+      message: expect.stringMatching(/olivia/),
     });
   });
 
   it('is not confirmed by an owner who made the requester an owner', async () => {
     await ask(PUT, { id: 'puppet', body: { name: 'Puppet', role: 'owner' } });
     const changeId = await requested({ id: 'dora', body: dora, as: { person: 'puppet', role: 'owner' } });
-    await expect(askProd(CONFIRM, { id: changeId })).rejects.toMatchObject({ status: 403, message: /you gave puppet/ });
+    await expect(askProd(CONFIRM, { id: changeId })).rejects.toMatchObject({
+      status: 403,
+      message: expect.stringMatching(/you gave puppet/),
+    });
     expect(await person('dora')).toBeUndefined();
     expect((await askProd(CONFIRM, { id: changeId, as: asOtto })).status).toBe(200);
   });
@@ -240,7 +243,10 @@ describe('another person confirms rights', () => {
     ]) {
       await expect(ask(CONFIRM_PERSON, { id: 'dora', as })).rejects.toMatchObject({ status: 403 });
     }
-    await expect(ask(CONFIRM_PERSON, { id: 'dora' })).rejects.toMatchObject({ status: 422, message: /olivia/ });
+    await expect(ask(CONFIRM_PERSON, { id: 'dora' })).rejects.toMatchObject({
+      status: 422,
+      message: expect.stringMatching(/olivia/),
+    });
     expect((await ask(CONFIRM_PERSON, { id: 'dora', as: asOtto })).body.rights).toMatchObject({
       changedBy: 'olivia',
       confirmedBy: 'otto',

@@ -47,7 +47,10 @@ describe('people', () => {
 
   it('share no identity, because one person would count twice', async () => {
     const body = { ...dora, identities: ANA.identities };
-    await expect(ask(PUT, { id: 'dora', body })).rejects.toMatchObject({ status: 422, message: /belongs to ana/ });
+    await expect(ask(PUT, { id: 'dora', body })).rejects.toMatchObject({
+      status: 422,
+      message: expect.stringMatching(/belongs to ana/),
+    });
     const named = { ...dora, identities: ['ben'] };
     await expect(ask(PUT, { id: 'dora', body: named })).rejects.toMatchObject({ status: 400 });
   });
@@ -55,13 +58,19 @@ describe('people', () => {
   it('have no identity of an unknown system, which would never match', async () => {
     const refused = (identity: string) => ask(PUT, { id: 'dora', body: { ...dora, identities: [identity] } });
     const wrong = { status: 422, code: 'PERSON_INVALID' };
-    await expect(refused('githb:dora')).rejects.toMatchObject({ ...wrong, message: /did you mean "github"/ });
-    await expect(refused('jira:dora')).rejects.toMatchObject({ ...wrong, message: /use github, servicenow, slack/ });
+    await expect(refused('githb:dora')).rejects.toMatchObject({
+      ...wrong,
+      message: expect.stringMatching(/did you mean "github"/),
+    });
+    await expect(refused('jira:dora')).rejects.toMatchObject({
+      ...wrong,
+      message: expect.stringMatching(/use github, servicenow, slack/),
+    });
   });
 
   it('are suggested for a mistyped id, also with swapped letters', async () => {
     const asked = ask('GET /api/v1/people/{id}', { id: 'bne' });
-    await expect(asked).rejects.toMatchObject({ status: 404, message: /did you mean "ben"/ });
+    await expect(asked).rejects.toMatchObject({ status: 404, message: expect.stringMatching(/did you mean "ben"/) });
     const unlike = ask('GET /api/v1/people/{id}', { id: 'zzzzzz' });
     await expect(unlike).rejects.toMatchObject({
       message: 'there is no person zzzzzz; countersign people list shows all',
@@ -76,7 +85,7 @@ describe('people', () => {
     const again = { ...dora, identities: ['github:DORA-D'] };
     await expect(ask(PUT, { id: 'dan', body: again })).rejects.toMatchObject({
       status: 422,
-      message: /belongs to dora/,
+      message: expect.stringMatching(/belongs to dora/),
     });
   });
 
@@ -179,10 +188,19 @@ describe('people', () => {
     await expect(ask('GET /api/v1/people/{id}', { id: 'ben' })).rejects.toMatchObject({ status: 404 });
     await expect(ask(DELETE, { id: 'ben' })).rejects.toMatchObject({ status: 404 });
     // The API keys of the former Ben would work again for a new person with his ID.
-    await expect(ask(PUT, { id: 'ben', body: dora })).rejects.toMatchObject({ status: 422, message: /deleted/ });
+    await expect(ask(PUT, { id: 'ben', body: dora })).rejects.toMatchObject({
+      status: 422,
+      message: expect.stringMatching(/deleted/),
+    });
     await expect(ask(PUT, { as: asBen, id: 'dora', body: dora })).rejects.toMatchObject({ status: 403 });
-    await expect(ask(DELETE, { id: 'olivia' })).rejects.toMatchObject({ status: 422, message: /last owner/ });
-    await expect(ask(PUT, { id: 'olivia', body: dora })).rejects.toMatchObject({ status: 422, message: /last owner/ });
+    await expect(ask(DELETE, { id: 'olivia' })).rejects.toMatchObject({
+      status: 422,
+      message: expect.stringMatching(/last owner/),
+    });
+    await expect(ask(PUT, { id: 'olivia', body: dora })).rejects.toMatchObject({
+      status: 422,
+      message: expect.stringMatching(/last owner/),
+    });
   });
 
   it('name no delegate who does not exist, and no circle of delegates', async () => {
