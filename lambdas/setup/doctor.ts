@@ -9,7 +9,7 @@ import type { GenericSource } from '../pipeline/generic-source.ts';
 import type { TenantSettings } from '../run/settings/caps.ts';
 import type { PublishedWorkflow } from '../workflow/workflow.ts';
 import type { DescribedCredentials } from './credentials.ts';
-import { connectionsUsedBy } from './used-connections.ts';
+import { connectionsUsedBy, toolsOf } from './used-connections.ts';
 
 export interface Finding {
   /** `error`: something does not work. `warning`: it works in part, or will stop working. */
@@ -107,7 +107,7 @@ function connectionFindings({ connections, credentials, automations, settings }:
   for (const { automation, workflow } of automations) {
     if (!automation.enabled || !workflow) continue;
     for (const name of connectionsUsedBy(workflow)) used.set(name, automation.name);
-    for (const { tool } of workflow.steps) tools.set(tool, automation.name);
+    for (const tool of workflow.steps.flatMap(toolsOf)) tools.set(tool, automation.name);
   }
   const absent = [...used].filter(([name]) => !connections.some((each) => each.name === name));
   return [
