@@ -97,6 +97,17 @@ describe('finds, with the command that fixes it,', () => {
       'connections add',
     ],
     [
+      'a connection that several automations use',
+      async () => {
+        await automation({ name: 'label-issues' });
+        const { baseUrl, instance } = GITHUB;
+        await world.definitions.deleteConnection('acme', { name: 'github', baseUrl, instance }, BY);
+      },
+      'connection github',
+      'does not exist, and gate-issues, label-issues use it',
+      'connections add',
+    ],
+    [
       'a missing credential',
       () => world.documents.set('acme', 'connections', {}),
       'connection github',
@@ -147,7 +158,7 @@ describe('finds, with the command that fixes it,', () => {
       () => automation({ enabled: false }),
       'automation gate-issues',
       'is disabled',
-      'automations put',
+      'countersign automations enable gate-issues',
     ],
     [
       'a workflow version that does not exist',
