@@ -1,8 +1,10 @@
+import { type KeyObject, randomBytes } from 'node:crypto';
 import { AgentFolder, type Identity } from './agent-folder.ts';
 import { type AgentConfig, environmentOf, readConfig } from './config.ts';
 import { VaultSession } from './credentials/vault.ts';
 import { lockHolder } from './folder-lock.ts';
 import { sendRequest } from './http-request.ts';
+import { RuntimeClient, RuntimeRefused } from './runtime-client.ts';
 import { type CommandUser, commandUser, DEFAULT_COMMAND_USER } from './sandbox/command-user.ts';
 import { probeProfiles } from './sandbox/probe.ts';
 import { CORRECTION_MAX_MS, ServerClock } from './server-clock.ts';
@@ -29,9 +31,7 @@ export async function examineAgent(dir: string, system: System): Promise<Examine
   const privacy = attempt(() => folder.assertPrivate());
   const config = await readConfig(folder.config).catch((error: Error) => error);
   const found = [
-    identity instanceof Error
-      ? wrong('identity', identity.message)
-      : ok('identity', `${identity.name} (${identity.agent_id}) of ${identity.tenant}`),
+    identity instanceof Error ? wrong('identity', identity.message) : await examineIdentity(identity, key, system),
     key instanceof Error ? wrong('key', key.message) : ok('key', 'only this user can read it'),
     privacy instanceof Error ? wrong('folder', privacy.message) : ok('folder', 'only this user can change it'),
     config instanceof Error ? wrong('configuration', config.message) : ok('configuration', folder.config),
@@ -50,6 +50,28 @@ export async function examineAgent(dir: string, system: System): Promise<Examine
     ...(user instanceof Error ? [] : await examineProfiles(folder, identity, usable, user)),
     ...(usable?.vault ? [await examineVault(usable.vault)] : []),
   ];
+}
+
+/**
+ * Sends one signed request. The runtime checks its key, and then refuses it without a write: a process that has not
+ * registered may not sync.
+ */
+async function examineIdentity(identity: Identity, key: KeyObject | Error, system: System): Promise<Examined> {
+  const { name, agent_id: keyId, tenant, url } = identity;
+  const shown = `${name} (${keyId}) of ${tenant}`;
+  if (key instanceof Error) return ok('identity', shown);
+  const bootId = randomBytes(12).toString('hex');
+  const client = new RuntimeClient(url, { key, keyId, bootId }, new ServerClock(system), system);
+  const refusal = await client.heartbeat({ boot_id: bootId, running: [], socket: false, violations: [] }).then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  // All other errors have findings of their own.
+  if (!(refusal instanceof RuntimeRefused && refusal.code === 'SIGNATURE_INVALID')) return ok('identity', shown);
+  return wrong(
+    'identity',
+    `${shown}: the runtime does not accept its key. The agent may have been removed; enrol it again with another --dir`,
+  );
 }
 
 function examineUser(user: CommandUser | undefined | Error, name = DEFAULT_COMMAND_USER): Examined {

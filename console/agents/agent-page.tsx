@@ -52,7 +52,7 @@ export default function AgentPage({ id }: { id: string }) {
 }
 
 /** Why it gets no commands. */
-function Explained({ agent: { errored, draining, state, lastSyncAt } }: { agent: Agent }) {
+function Explained({ agent: { errored, draining, state, lastSyncAt, stoppedAt } }: { agent: Agent }) {
   return (
     <>
       {errored && (
@@ -73,12 +73,16 @@ function Explained({ agent: { errored, draining, state, lastSyncAt } }: { agent:
       )}
       {state === 'offline' && (
         <Alert type="warning" header="It does not sync">
-          {lastSyncAt === null ? (
-            'It has never synced. '
-          ) : (
+          {lastSyncAt !== null ? (
             <>
               It last synced <PointInTime at={lastSyncAt} />.{' '}
             </>
+          ) : stoppedAt !== null ? (
+            <>
+              It stopped <PointInTime at={stoppedAt} />.{' '}
+            </>
+          ) : (
+            'It has never synced. '
           )}
           Start it on its machine: <code>countersign agent run</code>
         </Alert>

@@ -67,10 +67,21 @@ const COLUMNS: Columns<Agent> = [
     id: 'sync',
     header: 'Last sync',
     minWidth: 110,
-    cell: ({ lastSyncAt }) => (lastSyncAt === null ? 'never' : <PointInTime at={lastSyncAt} />),
+    cell: lastSyncOf,
   },
   { id: 'action', header: 'Action', minWidth: 120, cell: (agent) => <DrainOrResume agent={agent} isRow /> },
 ];
+
+/** An agent that has stopped does not sync until it starts again. */
+function lastSyncOf({ lastSyncAt, stoppedAt }: Agent) {
+  if (lastSyncAt !== null) return <PointInTime at={lastSyncAt} />;
+  if (stoppedAt === null) return 'never';
+  return (
+    <>
+      stopped <PointInTime at={stoppedAt} />
+    </>
+  );
+}
 
 function whereOf({ environments, networkSegment }: Agent) {
   return <UntrustedText text={`${environments.join(', ')}${networkSegment === null ? '' : ` in ${networkSegment}`}`} />;

@@ -92,7 +92,8 @@ export async function verifyRequest(
   // A request for an unknown key takes as long as one for a known key, so the response time does not show which exist.
   const matches = verify(null, base, key ?? NOBODY, Buffer.from(signature, 'base64'));
   if (key === undefined || !matches) {
-    return refuse('SIGNATURE_INVALID', 'the signature does not match the key of this agent; enrol the agent again');
+    const advice = 'the agent may have been removed; enrol it again with another --dir';
+    return refuse('SIGNATURE_INVALID', `the signature does not match the key of this agent: ${advice}`);
   }
   if (Math.abs(nowMs - created) > SIGNATURE_VALID_MS) {
     return refuse('SIGNATURE_EXPIRED', 'the signature was created more than 60 s from server_time; correct the clock');

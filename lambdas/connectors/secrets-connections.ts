@@ -14,6 +14,9 @@ import { TokenCache } from './token-cache.ts';
 /** A rotated credential takes effect within this time. */
 const CREDENTIALS_CACHED_MS = 60_000;
 
+/** The field of a connection that people set: the credential that writes, or the one of plans. */
+export type CredentialField = 'credential' | 'planCredential';
+
 const Credentials = z.record(z.string(), z.unknown());
 
 /**
@@ -25,6 +28,7 @@ export class SecretsConnections implements Connections {
   readonly #definitions: Pick<Definitions, 'connection'>;
   readonly #secretIds: Record<string, string>;
   readonly #now: () => number;
+  readonly #field: CredentialField;
   readonly #open: Cached<Access>;
   readonly #tokens = new Map<string, { credentialHash: string; token: TokenCache }>();
 
@@ -33,11 +37,13 @@ export class SecretsConnections implements Connections {
     definitions: Pick<Definitions, 'connection'>,
     secretIds: Record<string, string>,
     now: () => number,
+    field: CredentialField = 'credential',
   ) {
     this.#client = client;
     this.#definitions = definitions;
     this.#secretIds = secretIds;
     this.#now = now;
+    this.#field = field;
     this.#open = new Cached(CREDENTIALS_CACHED_MS, now);
   }
 
@@ -58,10 +64,7 @@ export class SecretsConnections implements Connections {
     }
     const stored = credentials[name];
     if (stored === undefined) {
-      throw new CountersignError(
-        'CONNECTION_MISSING',
-        `${tenant} has no credential "${name}"; add it: countersign connections add`,
-      );
+      throw new CountersignError('CONNECTION_MISSING', withoutCredential(tenant, name, this.#field));
     }
     const { baseUrl, instance, allowedHosts, allowedTables } = connection;
     const { credential, address } = withoutAddress(stored);
@@ -104,6 +107,14 @@ export class SecretsConnections implements Connections {
   }
 }
 
+const withoutCredential = (tenant: string, name: string, field: CredentialField): string =>
+  field === 'credential'
+    ? `${tenant} has no credential "${name}"; add it: countersign connections add`
+    : `${tenant} has no credential "${name}" for plans, which cannot read this system; add planCredential to FILE, then: countersign connections add FILE`;
+
 /** Connections whose credentials are in these secrets, one per tenant. */
-export const systemConnections = (definitions: Pick<Definitions, 'connection'>, secretIds: Record<string, string>) =>
-  new SecretsConnections(new SecretsManagerClient(), definitions, secretIds, systemClock.now);
+export const systemConnections = (
+  definitions: Pick<Definitions, 'connection'>,
+  secretIds: Record<string, string>,
+  field?: CredentialField,
+) => new SecretsConnections(new SecretsManagerClient(), definitions, secretIds, systemClock.now, field);

@@ -20,7 +20,13 @@ const definitions = new DynamoDefinitions(new DynamoDBClient(), environment.RUN_
 
 /** New for every test: a credential that was just corrected must not be tested as it was a minute ago. */
 const connectionsWith = (purpose: SecretPurpose) =>
-  new SecretsConnections(secretsManager, definitions, secretNames(environment, purpose), systemClock.now);
+  new SecretsConnections(
+    secretsManager,
+    definitions,
+    secretNames(environment, purpose),
+    systemClock.now,
+    purpose === 'plan-connections' ? 'planCredential' : 'credential',
+  );
 const withStage = (targets: SecretPurpose, messaging: SecretPurpose) =>
   new StageConnections(
     { targets: connectionsWith(targets), messaging: connectionsWith(messaging) },

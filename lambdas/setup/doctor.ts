@@ -9,7 +9,7 @@ import type { GenericSource } from '../pipeline/generic-source.ts';
 import type { TenantSettings } from '../run/settings/caps.ts';
 import type { PublishedWorkflow } from '../workflow/workflow.ts';
 import type { DescribedCredentials } from './credentials.ts';
-import { connectionsUsedBy } from './used-connections.ts';
+import { connectionsUsedBy, toolsOf } from './used-connections.ts';
 
 export interface Finding {
   /** `error`: something does not work. `warning`: it works in part, or will stop working. */
@@ -102,20 +102,20 @@ function peopleFindings({ people, kind, tenant, connections, pendingChanges }: T
 }
 
 function connectionFindings({ connections, credentials, automations, settings }: TenantState): Finding[] {
-  const used = new Map<string, string>();
+  const used = new Map<string, string[]>();
   const tools = new Map<string, string>();
   for (const { automation, workflow } of automations) {
     if (!automation.enabled || !workflow) continue;
-    for (const name of connectionsUsedBy(workflow)) used.set(name, automation.name);
-    for (const { tool } of workflow.steps) tools.set(tool, automation.name);
+    for (const name of connectionsUsedBy(workflow)) used.set(name, [...(used.get(name) ?? []), automation.name]);
+    for (const tool of workflow.steps.flatMap(toolsOf)) tools.set(tool, automation.name);
   }
   const absent = [...used].filter(([name]) => !connections.some((each) => each.name === name));
   return [
     ...credentials.unreadable.map((purpose) =>
       error(`secret ${purpose}`, 'is not a JSON object, so nothing in it is used', ADD_CONNECTION),
     ),
-    ...absent.map(([name, automation]) =>
-      error(`connection ${name}`, `does not exist, and ${automation} uses it`, ADD_CONNECTION),
+    ...absent.map(([name, users]) =>
+      error(`connection ${name}`, `does not exist, and ${usedBy(users)}`, ADD_CONNECTION),
     ),
     ...connections.flatMap(({ name }) => credentialFindings(name, credentials, used.get(name))),
     ...connections.flatMap((connection) => allowListFindings(connection, tools)),
@@ -139,13 +139,20 @@ function connectionFindings({ connections, credentials, automations, settings }:
   ];
 }
 
-function credentialFindings(name: string, { connections, unreadable }: DescribedCredentials, user?: string): Finding[] {
+const usedBy = (automations: readonly string[]): string =>
+  `${automations.join(', ')} ${automations.length === 1 ? 'uses' : 'use'} it`;
+
+function credentialFindings(
+  name: string,
+  { connections, unreadable }: DescribedCredentials,
+  users: readonly string[] = [],
+): Finding[] {
   const missing = { state: 'missing' as const };
   const { credential = missing, planCredential = missing } = connections.find((each) => each.connection === name) ?? {};
   const subject = `connection ${name}`;
   const described: Finding[] = [];
   if (credential.state === 'missing') {
-    const effect = user === undefined ? '' : `, and ${user} uses it`;
+    const effect = users.length === 0 ? '' : `, and ${usedBy(users)}`;
     described.push(error(subject, `has no credential${effect}`, ADD_CONNECTION));
   }
   // A plan starts no session.
@@ -221,7 +228,7 @@ function automationFindings({ automations }: TenantState): Finding[] {
       const fix = newest === undefined ? 'countersign workflow publish FILE' : PUT_AUTOMATION;
       return [error(subject, `starts ${wanted.name} v${wanted.version}, which does not exist; ${published}`, fix)];
     }
-    return enabled ? [] : [warning(subject, 'is disabled', PUT_AUTOMATION)];
+    return enabled ? [] : [warning(subject, 'is disabled', `countersign automations enable ${name}`)];
   });
 }
 

@@ -43,3 +43,14 @@ it('says that the runtime does not respond, and that the folder has no agent', a
   dir = join(folder.path, 'empty');
   expect((await findings()).get('identity')).toMatch(/^error: there is no agent in .*countersign agent enrol/);
 });
+
+it('says that the runtime no longer accepts the agent, and asks it without a registration', async () => {
+  expect((await findings()).get('identity')).toBe('ok: demo (agt_1) of acme');
+  expect(runtime.refused).toEqual(['AGENT_IDENTITY_IN_USE']);
+  expect([runtime.registrations, runtime.syncs]).toEqual([[], []]);
+  // The runtime has only the key of the last agent.
+  await enrolled(runtime, join(folder.path, 'another'));
+  expect((await findings()).get('identity')).toMatch(
+    /^error: demo .* may have been removed; enrol it again with .*--dir/,
+  );
+});

@@ -1,6 +1,6 @@
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ask, enrolledAgent } from '../local/harness/agent-story.ts';
+import { ask, enrolledAgent, type StoryAgent } from '../local/harness/agent-story.ts';
 import { startTestHost, type TestHost } from '../local/harness/test-host.ts';
 import { startBrowser, type TestBrowser, type TestPage } from './browser.ts';
 import {
@@ -14,11 +14,12 @@ import {
 
 let host: TestHost;
 let browser: TestBrowser;
+let agent: StoryAgent;
 let runId: string;
 let title: string;
 beforeAll(async () => {
   [host, browser] = await Promise.all([startTestHost(), startBrowser()]);
-  await enrolledAgent(host, 'demo-1');
+  agent = await enrolledAgent(host, 'demo-1');
   runId = await host.openIssue(7);
   await host.waitForRun(runId);
   title = (await host.api<{ title: string }>(`/runs/${runId}`)).body.title;
@@ -263,6 +264,18 @@ describe('an operator', () => {
     const reason = page.getByText('Only owners and admins can do this. Your role is operator.');
     expect(await reason.count()).toBeGreaterThan(0);
     expect(await remove.getAttribute('aria-disabled')).toBe('true');
+    expect(realProblems(operator)).toEqual([]);
+    await operator.close();
+  });
+
+  it('sees when an agent stopped', async () => {
+    await agent.registerAgain();
+    await agent.client.unregister();
+    const operator = await inConsole(browser, host, 'Oscar Operator', '/agents');
+    const { page } = operator;
+    await page.getByRole('cell', { name: /^stopped \S/ }).waitFor();
+    await page.getByRole('link', { name: 'demo-1' }).click();
+    await page.getByText(/It stopped \S/).waitFor();
     expect(realProblems(operator)).toEqual([]);
     await operator.close();
   });

@@ -22,6 +22,7 @@ const AT = '2026-01-02T12:00:00.000Z';
 const AGENT = {
   ...{ agentId: 'acme.payments-1_0a', name: 'payments-1', state: 'executing', environments: ['prod'] },
   ...{ networkSegment: 'vpc-a', enrolledAt: AT, enrolledBy: 'olivia', keyThumbprint: 'abc', lastSyncAt: AT },
+  stoppedAt: null,
   process: {
     ...{ version: '0.1.0', registeredAt: AT, environments: ['prod'], capabilities: ['systemd'] },
     ...{ profiles: ['prod-standard'], slots: 2, freeSlots: 1 },
@@ -45,6 +46,17 @@ it('agents list and show print state, commands, profiles and version', async () 
   expect(show.stdout).toMatch(/profiles +prod-standard/);
   expect(show.stdout).toMatch(/run_1 step 3: acknowledged/);
   expect(show.stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
+});
+
+it('agents list and show say when an agent stopped, and that another one has never synced', async () => {
+  const stopped = { ...AGENT, state: 'offline', process: null, commands: [], lastSyncAt: null, stoppedAt: AT };
+  const agents = [stopped, { ...stopped, name: 'payments-2', stoppedAt: null }];
+  const list = await onTerminal(120, ['agents', 'list', '--url', await answering({ agents, nextCursor: null })]);
+  expect(list.stdout).toMatch(/payments-1 +offline .* stopped \d+\w ago/);
+  expect(list.stdout).toMatch(/payments-2 +offline .* never/);
+  await api?.close();
+  const show = await onTerminal(80, ['agents', 'show', 'payments-1', '--url', await answering(stopped)]);
+  expect(show.stdout).toMatch(/last sync +stopped .*2026/);
 });
 
 it('agents token prints the token alone on stdout, and how to use it on stderr', async () => {

@@ -177,6 +177,23 @@ describe('deleting a connection', () => {
     expect(await world.definitions.connection('acme', 'github')).toBeDefined();
   });
 
+  it('is refused while the session of an enabled automation may use it', async () => {
+    await world.save('github', GITHUB);
+    const file =
+      'name: triage\nsteps:\n  - id: triage\n    tool: agent.session\n' +
+      '    with: { configuration: triage, prompt: Triage the issue., actions: [{ tool: github.labels.add }] }\n';
+    await world.definitions.publishWorkflow('acme', parseWorkflow(file, 'f'), 1);
+    const automation = {
+      ...{ name: 'triage-all', workspace: 'default', trigger: { source: 'github', event: 'issues.opened' } as const },
+      workflow: { name: 'triage', version: 1 },
+    };
+    const remove = () => world.ask('DELETE /api/v1/connections/{name}', { params: { name: 'github' } });
+    await world.definitions.saveAutomation('acme', { ...automation, enabled: true });
+    expect(await remove()).toMatchObject({ status: 409, text: expect.stringContaining('triage-all') });
+    await world.definitions.saveAutomation('acme', { ...automation, enabled: false });
+    expect(await remove()).toMatchObject({ status: 200 });
+  });
+
   it('names the nearest connection if there is none with this name', async () => {
     await world.save('github', GITHUB);
     const refused = await world.ask('DELETE /api/v1/connections/{name}', { params: { name: 'gihub' } });

@@ -7,6 +7,9 @@ import { GITHUB, SetupWorld } from './setup-world.ts';
 const FILE =
   'name: gated\nsteps:\n  - { id: gate, tool: approval, with: { groups: [network], tier: high } }\n' +
   '  - { id: label, tool: github.labels.add, with: { owner: a, repo: b, number: 1, labels: [x] } }\n';
+const SESSION =
+  'name: triage\nsteps:\n  - id: triage\n    tool: agent.session\n    with:\n      configuration: triage\n' +
+  '      prompt: Triage the issue.\n      actions: [{ tool: pagerduty.event }, { tool: http.get }]\n';
 const NETWORK = { ...OLIVIA, id: 'nina', role: 'approver' as const, tier: 'high' as const, groups: ['network'] };
 
 let world: SetupWorld;
@@ -94,6 +97,17 @@ describe('finds, with the command that fixes it,', () => {
       'connections add',
     ],
     [
+      'a connection that several automations use',
+      async () => {
+        await automation({ name: 'label-issues' });
+        const { baseUrl, instance } = GITHUB;
+        await world.definitions.deleteConnection('acme', { name: 'github', baseUrl, instance }, BY);
+      },
+      'connection github',
+      'does not exist, and gate-issues, label-issues use it',
+      'connections add',
+    ],
+    [
       'a missing credential',
       () => world.documents.set('acme', 'connections', {}),
       'connection github',
@@ -144,7 +158,7 @@ describe('finds, with the command that fixes it,', () => {
       () => automation({ enabled: false }),
       'automation gate-issues',
       'is disabled',
-      'automations put',
+      'countersign automations enable gate-issues',
     ],
     [
       'a workflow version that does not exist',
@@ -181,6 +195,27 @@ describe('finds, with the command that fixes it,', () => {
         const call = '  - { id: call, tool: http.get, with: { url: "https://hooks.example.com/a" } }';
         await world.definitions.publishWorkflow('acme', parseWorkflow(`name: calls\nsteps:\n${call}\n`, 'f'), 1);
         await automation({ workflow: { name: 'calls', version: 1 } });
+        await world.save('http', { baseUrl: 'https://hooks.example.com', instance: 'hooks' });
+      },
+      'connection http',
+      'has no allowedHosts, so the calls of gate-issues are refused',
+      'connections add',
+    ],
+    [
+      'a connection that only the session of an automation may use',
+      async () => {
+        await world.definitions.publishWorkflow('acme', parseWorkflow(SESSION, 'f'), 1);
+        await automation({ workflow: { name: 'triage', version: 1 } });
+      },
+      'connection pagerduty',
+      'does not exist, and gate-issues uses it',
+      'connections add',
+    ],
+    [
+      'a connection that allows no host for the session of an automation',
+      async () => {
+        await world.definitions.publishWorkflow('acme', parseWorkflow(SESSION, 'f'), 1);
+        await automation({ workflow: { name: 'triage', version: 1 } });
         await world.save('http', { baseUrl: 'https://hooks.example.com', instance: 'hooks' });
       },
       'connection http',

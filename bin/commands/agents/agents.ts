@@ -112,16 +112,23 @@ function printChanged(call: Call, agent: Agent, text: string) {
 }
 
 function rowOf(agent: Agent, nowMs: number): string[] {
-  const { name, state, environments, networkSegment, commands, lastSyncAt, process } = agent;
+  const { name, state, environments, networkSegment, commands, process } = agent;
   return [
     name,
     state,
     environments.join(', '),
     networkSegment ?? '-',
     process ? `${commands.length} of ${process.slots}` : '-',
-    lastSyncAt === null ? 'never' : ago(lastSyncAt, nowMs),
+    lastSyncOf(agent, (at) => ago(at, nowMs)),
     process?.version ?? '-',
   ];
+}
+
+/** An agent that has stopped does not sync until it starts again. */
+function lastSyncOf({ lastSyncAt, stoppedAt }: Agent, timeText: (at: string) => string): string {
+  if (lastSyncAt !== null) return timeText(lastSyncAt);
+  // Stages of earlier releases do not send it.
+  return stoppedAt ? `stopped ${timeText(stoppedAt)}` : 'never';
 }
 
 function printAgent({ terminal }: Call, agent: Agent): void {
@@ -132,7 +139,7 @@ function printAgent({ terminal }: Call, agent: Agent): void {
   if (draining) page.line(`drains since ${dateAndTime(draining.at)}, by ${draining.by}${reasonOf(draining)}`);
   page.blank();
   page.field('for', `${agent.environments.join(', ')}${agent.networkSegment ? ` in ${agent.networkSegment}` : ''}`);
-  page.field('last sync', agent.lastSyncAt === null ? 'never' : dateAndTime(agent.lastSyncAt));
+  page.field('last sync', lastSyncOf(agent, dateAndTime));
   if (process) {
     page.field(
       'registered',

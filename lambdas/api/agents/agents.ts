@@ -121,6 +121,7 @@ function viewOf(agent: Agent, at: string): AgentView {
     enrolledBy,
     keyThumbprint: key ? keyThumbprint(key) : '',
     lastSyncAt: agent.lastSyncAt ?? null,
+    stoppedAt: agent.unregistered?.at ?? null,
     process: registration
       ? {
           version: registration.agentVersion,

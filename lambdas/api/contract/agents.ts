@@ -113,7 +113,10 @@ const AgentView = z.object({
   enrolledAt: Timestamp,
   enrolledBy: z.string(),
   keyThumbprint: z.string().meta({ description: 'SHA-256 of its public key' }),
-  lastSyncAt: Timestamp.nullable(),
+  lastSyncAt: Timestamp.nullable().meta({ description: 'Of the process that has registered' }),
+  stoppedAt: Timestamp.nullable().meta({
+    description: 'When its last process ended as it should, if none has registered since',
+  }),
   process: z
     .object({
       version: z.string(),

@@ -7,6 +7,7 @@ import { type Configuration, decidedIn, type StoredConfiguration } from '../../p
 import type { Definitions } from '../../pipeline/definitions.ts';
 import { hashOf } from '../../run/canonical-json.ts';
 import { CountersignError } from '../../run/errors.ts';
+import { automationsWithSessionIn } from '../../setup/used-connections.ts';
 import type { configurationRoutes } from '../contract/definitions/configurations.ts';
 import { type Paged, pageOf, readPage } from '../paging.ts';
 import type { Handlers } from '../router.ts';
@@ -15,7 +16,13 @@ import { authorOf } from './change-person.ts';
 export interface ConfigurationsPorts extends Paged {
   definitions: Pick<
     Definitions,
-    'automations' | 'configuration' | 'configurations' | 'connections' | 'saveConfiguration' | 'deleteConfiguration'
+    | 'automations'
+    | 'workflow'
+    | 'configuration'
+    | 'configurations'
+    | 'connections'
+    | 'saveConfiguration'
+    | 'deleteConfiguration'
   >;
   clock: Clock;
   ids: Ids;
@@ -57,6 +64,11 @@ export const configurationHandlers: Handlers<ConfigurationsPorts, typeof configu
     if (users.length > 0) {
       const names = users.map((each) => each.name).join(', ');
       throw new Problem(409, 'CONFLICT', `these automations name ${name}: ${names}; change them first`);
+    }
+    const starters = (await automationsWithSessionIn(ports.definitions, tenant, name)).map((each) => each.name);
+    if (starters.length > 0) {
+      const detail = `these automations start workflows whose sessions name the configuration ${name}: ${starters.join(', ')}; disable them first: countersign automations disable NAME`;
+      throw new Problem(409, 'CONFLICT', detail);
     }
     await ports.definitions.deleteConfiguration(tenant, found, authorOf(ports, caller));
     return { status: 200, body: { deleted: name } };

@@ -26,7 +26,7 @@ const planner = {
   agents: new DynamoAgentRegistry(dynamo, environment.RUN_TABLE),
   plans: new DynamoPlanStore(dynamo, environment.RUN_TABLE),
   definitions,
-  connections: systemConnections(definitions, secretNames(environment, 'plan-connections')),
+  connections: systemConnections(definitions, secretNames(environment, 'plan-connections'), 'planCredential'),
   policy: wirePolicy(definitions),
   environment: environment.STAGE_KIND,
   region: environment.AWS_REGION,

@@ -246,6 +246,19 @@ describe('two processes with one identity', () => {
   });
 });
 
+it('a process that has not registered is refused without a write: doctor asks so whether the key is accepted', async () => {
+  const row = () => shop.runs.agents.agent('acme', agent.agentId);
+  const before = await row();
+  const doctor = agent.secondProcess('boot-doctor');
+  await expect(sync([], doctor)).rejects.toEqual(refused(409, 'AGENT_IDENTITY_IN_USE'));
+  expect(await row()).toEqual(before);
+  const { registration: _process, ...stopped } = before ?? {};
+  if (before) await shop.runs.agents.update(before, stopped as typeof before);
+  const unregistered = await row();
+  await expect(sync([], doctor)).rejects.toEqual(refused(409, 'AGENT_NOT_REGISTERED'));
+  expect(await row()).toEqual(unregistered);
+});
+
 it('a process that was restarted reports the result of the one before, with the output that is stored', async () => {
   const message = await started();
   const statement = await offer();

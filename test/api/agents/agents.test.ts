@@ -104,6 +104,17 @@ describe('the list of agents', () => {
     });
   });
 
+  it('shows when the process of an agent stopped, until another one registers', async () => {
+    const unregistered = { bootId: 'boot-0001', at: at() };
+    await agents.create({ ...enrolled('a'), unregistered });
+    await agents.create({ ...enrolled('b'), registration: registration(), lastSyncAt: at() });
+    const { body } = await ask(agentRoutes.listAgents, {});
+    expect(body.agents).toMatchObject([
+      { name: 'a', state: 'offline', lastSyncAt: null, stoppedAt: at() },
+      { name: 'b', state: 'idle', lastSyncAt: at(), stoppedAt: null },
+    ]);
+  });
+
   it('has each agent by id and by name, and nothing of another tenant', async () => {
     await agents.create(enrolled('payments'));
     for (const id of ['payments', 'acme.payments_1']) {

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { StoredConfiguration } from '../../../lambdas/pipeline/configuration.ts';
+import { parseWorkflow } from '../../../lambdas/workflow/parse-workflow.ts';
 import { byTest } from '../../fakes/by-test.ts';
 import { MemoryDefinitions } from '../../fakes/memory/memory-definitions.ts';
 import { askAbout } from './ask-definitions.ts';
@@ -115,6 +116,26 @@ describe('configurations of sessions', () => {
       message: expect.stringContaining(said),
     });
     expect(await definitions.configurations('acme')).toEqual([]);
+  });
+
+  it('are not deleted while the workflow of an enabled automation names them', async () => {
+    await askAbout(definitions, SAVE, { id: 'triage', body: { session: AGENT } });
+    const file =
+      'name: triage\nsteps:\n  - id: triage\n    tool: agent.session\n' +
+      '    with: { configuration: triage, prompt: Triage the issue. }\n';
+    await definitions.publishWorkflow('acme', parseWorkflow(file, 'f'), 1);
+    const automation = {
+      ...{ name: 'triage-all', workspace: 'default', trigger: { source: 'github', event: 'issues.opened' } as const },
+      workflow: { name: 'triage', version: 1 },
+    };
+    await definitions.saveAutomation('acme', { ...automation, enabled: true });
+    await expect(askAbout(definitions, DELETE, { id: 'triage' })).rejects.toMatchObject({
+      status: 409,
+      message: expect.stringMatching(/triage: triage-all; disable them first: countersign automations disable/),
+    });
+    expect(await definitions.configuration('acme', 'triage')).toBeDefined();
+    await definitions.saveAutomation('acme', { ...automation, enabled: false });
+    expect((await askAbout(definitions, DELETE, { id: 'triage' })).body).toEqual({ deleted: 'triage' });
   });
 
   it('that do not exist are 404, with the nearest name', async () => {

@@ -59,10 +59,12 @@ it('doctor and connections test find a rejected credential and show it nowhere',
   const file = join(out, 'github.yaml');
   writeFileSync(
     file,
-    `name: github\nbaseUrl: ${host.url}/_sim/github\ninstance: initech\ncredential: { token: canary-wrong-token }\n`,
+    `name: github\nbaseUrl: ${host.url}/_sim/github\ninstance: initech\ncredential: { token: canary-wrong-token }\nplanCredential: null\n`,
   );
   const added = await asIrene('connections', 'add', file);
   expect(added).toMatchObject({ exitCode: 1, stdout: expect.stringContaining('rejects the credential (401)') });
+  expect(added.stdout).toContain('github (plans): initech has no credential "github" for plans');
+  expect(added.stdout).toContain('add planCredential to FILE');
   const examined = await asIrene('doctor');
   expect(examined.exitCode).toBe(1);
   expect(examined.stdout).toContain('connection github');
