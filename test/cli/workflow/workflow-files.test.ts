@@ -273,3 +273,13 @@ describe('workflow simulate', () => {
     expect(JSON.parse(stdout)).toEqual(plan('runs', long));
   });
 });
+
+test('workflow show --version 3 shows that version: the option is not that of the program', async () => {
+  api = await stubApi(() => ({ status: 404, body: { detail: 'there is no such version' } }));
+  for (const option of [['--version', '3'], ['--version=3']]) {
+    const shown = await onTerminal(100, ['workflow', 'show', 'label-new-issue', ...option, '--url', api.url]);
+    expect(shown).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('there is no such version') });
+  }
+  const asked = 'GET /api/v1/workflows/label-new-issue/versions/3';
+  expect(api.asked).toEqual([asked, asked]);
+});
