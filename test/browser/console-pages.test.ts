@@ -306,6 +306,53 @@ describe('an auditor', () => {
   });
 });
 
+/** The last character of every line but the last, of each name in the list of runs. */
+const LINE_ENDS = `[...document.querySelectorAll('.runs-table .name, .runs-table .no-wrap')].flatMap((element) => {
+  const ends = [];
+  const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
+  let before;
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    for (let at = 0; at < node.data.length; at += 1) {
+      const range = document.createRange();
+      range.setStart(node, at);
+      range.setEnd(node, at + 1);
+      const { top, width } = range.getBoundingClientRect();
+      if (before !== undefined && width > 0 && top > before.top + 4) ends.push(before.character);
+      if (width > 0) before = { top, character: node.data[at] };
+    }
+  }
+  return ends;
+})`;
+
+describe('a person who looks for what went wrong', () => {
+  let person: TestPage;
+  let failedId: string;
+  beforeAll(async () => {
+    const step = '{id: look, tool: agent.session, with: {prompt: Look at it, configuration: none}}';
+    const [kind, body] = ['application/yaml', `name: look-at-it\nsteps:\n  - ${step}\n`];
+    await ask(host, 'POST', '/workflows', { body, headers: { 'content-type': kind } });
+    const started = { workflow: { name: 'look-at-it' } };
+    failedId = (await ask<{ runId: string }>(host, 'POST', '/runs', { body: started })).runId;
+    await host.waitForRun(failedId, ({ status }) => status === 'failed_terminal');
+    person = await inConsole(browser, host, 'Olivia Owner', `/runs/${failedId}`);
+  });
+  afterAll(() => person?.close());
+
+  it('reads names and times in the list of runs, which never break inside a word', async () => {
+    const { page } = person;
+    await goTo(person, '/runs');
+    await page.getByText('CONFIGURATION_UNRESOLVED').waitFor();
+    for (const width of [1280, 1000, 400]) {
+      await page.setViewportSize({ width, height: 900 });
+      const ends = (await page.evaluate(LINE_ENDS)) as string[];
+      expect(ends.filter((character) => !'/_- '.includes(character))).toEqual([]);
+      await expectToFit(person);
+      await person.screenshot(`runs-${width}`);
+    }
+    await page.setViewportSize({ width: 1280, height: 900 });
+  });
+});
+
 describe('every page', () => {
   const paths = () => [
     '/automations',
