@@ -351,6 +351,21 @@ describe('a person who looks for what went wrong', () => {
     }
     await page.setViewportSize({ width: 1280, height: 900 });
   });
+
+  it('reads that a run or a workflow does not exist, and nothing else', async () => {
+    const { page } = person;
+    await goTo(person, '/evidence/nope');
+    await page.getByText('There is no such run').waitFor();
+    expect(await page.getByText('no evidence yet').count()).toBe(0);
+    for (const path of ['/workflows/nope', '/workflows/nope/versions']) {
+      await goTo(person, path);
+      await page.getByText('There is no such workflow').waitFor();
+      expect(await page.locator('.sub-pages').count()).toBe(0);
+      expect(await page.getByText(/newest/).count()).toBe(0);
+      await page.getByRole('link', { name: 'Show all workflows' }).click();
+      await page.getByRole('heading', { name: 'Workflows' }).waitFor();
+    }
+  });
 });
 
 describe('every page', () => {
