@@ -338,6 +338,15 @@ describe('a person who looks for what went wrong', () => {
   });
   afterAll(() => person?.close());
 
+  it('sees the steps if the address names no view', async () => {
+    const { page } = person;
+    for (const view of ['trigger', 'toString']) {
+      await goTo(person, `/runs/${failedId}?view=${view}`);
+      await page.locator('.views [aria-current=page]').getByText('Steps').waitFor();
+      await page.locator('.step-list').getByText('look').first().waitFor();
+    }
+  });
+
   it('reads names and times in the list of runs, which never break inside a word', async () => {
     const { page } = person;
     await goTo(person, '/runs');
