@@ -338,6 +338,12 @@ describe('a person who looks for what went wrong', () => {
   });
   afterAll(() => person?.close());
 
+  it('reads what to correct before the run is repeated', async () => {
+    const { page } = person;
+    await page.getByText('What to do first: Create the configuration of the sessions').waitFor();
+    await page.getByText(/^Then: .*“Run it again”/).waitFor();
+  });
+
   it('sees the steps if the address names no view', async () => {
     const { page } = person;
     for (const view of ['trigger', 'toString']) {
