@@ -367,6 +367,28 @@ describe('a person who looks for what went wrong', () => {
     await page.setViewportSize({ width: 1280, height: 900 });
   });
 
+  it('reads that an event was received before, on the page of the run that it started', async () => {
+    const { page } = person;
+    const again = page.getByText('The event was received before; no second run was started.');
+    const seen: [string, number][] = [];
+    for (let times = 0; times < 2; times += 1) {
+      await goTo(person, '/');
+      await page.getByRole('button', { name: 'Open a GitHub issue', exact: true }).click();
+      await page.waitForURL(/\/runs\/run_/);
+      await page.locator('.views').waitFor();
+      if (times === 1) await again.waitFor();
+      seen.push([page.url(), await again.count()]);
+    }
+    const [first] = seen[0] ?? [''];
+    expect(seen).toEqual([
+      [first, 0],
+      [first, 1],
+    ]);
+    await goTo(person, '/runs');
+    await again.waitFor({ state: 'detached' });
+    expect(realProblems(person)).toEqual([]);
+  });
+
   it('reads that a run or a workflow does not exist, and nothing else', async () => {
     const { page } = person;
     await goTo(person, '/evidence/nope');
