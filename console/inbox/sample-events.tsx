@@ -10,7 +10,7 @@ interface Sample {
   text: string;
 }
 
-const SENT_AGAIN = 'The event was received before; no second run was started. This is the run that it started then.';
+const SENT_AGAIN = 'The event was received before; no second run was started.';
 
 /** On the local host: sends a signed sample webhook, as the external system would. */
 export function SampleEvents() {
