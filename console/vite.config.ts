@@ -7,6 +7,9 @@ const LOCAL_HOST = process.env.COUNTERSIGN_URL ?? 'http://127.0.0.1:4500';
 const SMALL_PAGES =
   /console\/(automations|workflows|schedules|settings|policies|agents)\/|console\/evidence\/[a-z-]+\.tsx|console\/parts\/(action|submit|paged-table|code-editor|json-value|next-page|new-secret|text-diff|why-not|section)/;
 
+const INBOX_AND_APPROVAL =
+  /console\/(inbox|approval|parts\/(subject|run-status|table|copyable|draft|form))|lambdas\/approval\/texts|components\/(container|status-indicator)\//;
+
 export default defineConfig({
   root: import.meta.dirname,
   // The verifier of evidence is written for Node.js.
@@ -22,7 +25,11 @@ export default defineConfig({
         codeSplitting: {
           includeDependenciesRecursively: false,
           // Small pages, and the parts that only they use, are one chunk: 70 small files compress worse, by 25 KB in all.
-          groups: [{ name: 'definitions', test: SMALL_PAGES }],
+          groups: [
+            { name: 'definitions', test: SMALL_PAGES },
+            // From the inbox people go to an approval.
+            { name: 'inbox-page', test: INBOX_AND_APPROVAL },
+          ],
         },
       },
       onLog(level, log, handler) {

@@ -9,6 +9,7 @@ import { PointInTime } from '../parts/point-in-time.tsx';
 import { applyTheme } from '../parts/preferences.ts';
 import { EmptyState, Problem } from '../parts/problem.tsx';
 import { Facts } from '../parts/section.tsx';
+import { UntrustedText } from '../parts/untrusted-text.tsx';
 import type { HeldFile, HeldFiles } from './held-files.ts';
 import { Report } from './report.tsx';
 import { saveFile } from './save-file.ts';
@@ -18,18 +19,30 @@ type EvidenceRecord = ResponseFrom<'GET /api/v1/runs/{id}/evidence'>;
 
 /** The evidence of one run: downloads it, verifies it in this browser, and shows it for reading and printing. */
 export default function RunEvidencePage({ id }: { id: string }) {
-  const { data: run } = useApi('GET /api/v1/runs/{id}', { params: { id } });
+  const { data: run, error: runError } = useApi('GET /api/v1/runs/{id}', { params: { id } });
   const { data: record, error, refetch } = useApi('GET /api/v1/runs/{id}/evidence', { params: { id } });
   const title = run ? `Evidence: ${run.title ?? run.subject ?? run.automation}` : 'Evidence';
+  if (isNotFound(runError)) {
+    return (
+      <Page title="Evidence">
+        <EmptyState title="There is no such run" action={<Link href="/evidence">Show the evidence of all runs</Link>}>
+          No run has the ID <UntrustedText text={id} max={80} />. It may belong to another tenant.
+        </EmptyState>
+      </Page>
+    );
+  }
+  // Evidence that is not found says nothing about the run: wait for its response.
+  const hasNoEvidence = isNotFound(error) && run !== undefined;
   if (!record) {
     return (
       <Page title={title}>
-        {isNotFound(error) && (
+        {hasNoEvidence && (
           <EmptyState title="This run has no evidence yet">
             It is signed within a minute after the run has ended. <Link href={`/runs/${id}`}>Show the run</Link>
           </EmptyState>
         )}
         {error && !isNotFound(error) && <Problem error={error} retry={refetch} />}
+        {runError && isNotFound(error) && <Problem error={runError} retry={refetch} />}
         {!error && 'Loading …'}
       </Page>
     );

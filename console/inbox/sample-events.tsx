@@ -10,6 +10,8 @@ interface Sample {
   text: string;
 }
 
+const SENT_AGAIN = 'The event was received before; no second run was started.';
+
 /** On the local host: sends a signed sample webhook, as the external system would. */
 export function SampleEvents() {
   const { data: me } = useMe();
@@ -26,9 +28,12 @@ export function SampleEvents() {
       method: 'POST',
       body: JSON.stringify({ file, tenant: me?.tenant }),
     });
-    const { runIds = [], error } = await response.json();
+    const { runIds = [], deduplicated, error } = await response.json();
     setIsSending(false);
-    if (runIds[0] !== undefined) return go(`/runs/${runIds[0]}`);
+    if (runIds[0] !== undefined) {
+      if (deduplicated) notify('info', SENT_AGAIN, true);
+      return go(`/runs/${runIds[0]}`);
+    }
     notify('error', error ?? `${text}: no automation of this tenant starts a run for it.`);
   };
   const [first, ...others] = samples;

@@ -4,7 +4,7 @@ import { safeText, UntrustedText } from './untrusted-text.tsx';
 export function Subject({ subject }: { subject: string }) {
   return (
     <span title={safeText(subject)}>
-      <UntrustedText text={subject.replace(/^[a-z]+:(?:[a-z0-9-]+:(?=.))?/, '')} max={60} />
+      <UntrustedText text={subject.replace(/^[a-z]+:(?:[a-z0-9-]+:(?=.))?/, '')} max={60} isName />
     </span>
   );
 }

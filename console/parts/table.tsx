@@ -8,6 +8,8 @@ export interface Column<Item> {
   /** The cell that names the row. */
   isRowHeader?: boolean | undefined;
   minWidth?: number | undefined;
+  /** Its values stay on one line. */
+  noWrap?: boolean | undefined;
 }
 export type Columns<Item> = readonly Column<Item>[];
 
@@ -43,13 +45,13 @@ export function Table<Item>({ label, items, columns, trackBy, isLoading, empty }
         <tbody>
           {items.map((item) => (
             <tr key={trackBy(item)} tabIndex={-1}>
-              {columns.map(({ id, header, cell, isRowHeader }) =>
+              {columns.map(({ id, header, cell, isRowHeader, noWrap }) =>
                 isRowHeader ? (
                   <th key={id} scope="row">
                     {cell(item)}
                   </th>
                 ) : (
-                  <td key={id} data-label={header}>
+                  <td key={id} data-label={header} className={noWrap ? 'no-wrap' : undefined}>
                     {cell(item)}
                   </td>
                 ),

@@ -1,4 +1,4 @@
-import { useState } from 'react';
+import { Fragment, type ReactNode, useState } from 'react';
 import { escapeAndCut } from '../../lambdas/slack/escape-hidden-characters.ts';
 
 interface UntrustedTextProps {
@@ -7,6 +7,8 @@ interface UntrustedTextProps {
   /** More is cut, and can be shown. */
   max?: number;
   lines?: 'one' | 'many';
+  /** For names in columns: lines break at spaces and hyphens and after `/` and `_`, elsewhere only if one part is too long. */
+  isName?: boolean;
 }
 
 const MAX_DEFAULT = 300;
@@ -15,12 +17,14 @@ const MAX_DEFAULT = 300;
  * The only way in which the console shows text that it did not write. HTML stays text (React escapes it); characters that
  * are invisible or reorder their neighbours are written out; direction cannot leave the element; long text is cut.
  */
-export function UntrustedText({ text, max = MAX_DEFAULT, lines = 'one' }: UntrustedTextProps) {
+export function UntrustedText({ text, max = MAX_DEFAULT, lines = 'one', isName = false }: UntrustedTextProps) {
   const [isWhole, setIsWhole] = useState(false);
   const { shown, hidden } = escapeAndCut(String(text), isWhole ? Number.POSITIVE_INFINITY : max, lines);
   return (
     <>
-      <bdi className={lines === 'many' ? 'untrusted untrusted-lines' : 'untrusted'}>{shown}</bdi>
+      <bdi className={isName ? 'name' : lines === 'many' ? 'untrusted untrusted-lines' : 'untrusted'}>
+        {isName ? breakable(shown) : shown}
+      </bdi>
       {hidden > 0 && (
         <button type="button" className="link-button" onClick={() => setIsWhole(true)}>
           … show {hidden.toLocaleString('en-US')} more characters
@@ -29,6 +33,16 @@ export function UntrustedText({ text, max = MAX_DEFAULT, lines = 'one' }: Untrus
     </>
   );
 }
+
+/** Where a line may break. A copy of the text does not contain the breaks. */
+const breakable = (text: string): ReactNode =>
+  text.split(/(?<=[/_])/).map((part, index) => (
+    // biome-ignore lint/suspicious/noArrayIndexKey: parts do not move
+    <Fragment key={index}>
+      {index > 0 && <wbr />}
+      {part}
+    </Fragment>
+  ));
 
 /** For attributes and places that take plain text only, e.g. labels and the title of the tab. */
 export const safeText = (text: string, max = MAX_DEFAULT): string => {

@@ -3,6 +3,7 @@ import { Link } from 'wouter';
 import type { Step, WholeRun } from '../data/run.ts';
 import { CommandLine } from '../parts/copyable.tsx';
 import { UntrustedText } from '../parts/untrusted-text.tsx';
+import { CORRECT_FIRST } from './correct-first.ts';
 import { LABELS } from './perform-action.ts';
 import { Value } from './value.tsx';
 
@@ -11,6 +12,7 @@ export function Cause({ whole: { run, receipts }, step }: { whole: WholeRun; ste
   const error = 'error' in step ? step.error : run.error;
   const receipt = receipts.find(({ key }) => 'receiptKey' in step && key === step.receiptKey);
   const open = run.actions.filter(({ may }) => may).map(({ action }) => `“${LABELS[action]}”`);
+  const first = error && CORRECT_FIRST[error.code];
   if (step.status === 'failed_retryable' && step.flag !== undefined) return <Held flag={step.flag} step={step} />;
   return (
     <Alert
@@ -30,10 +32,15 @@ export function Cause({ whole: { run, receipts }, step }: { whole: WholeRun; ste
           resolve the run.
         </p>
       )}
+      {first && (
+        <p>
+          What to do first: {first.text} {first.page && <Link href={first.page[1]}>{first.page[0]}</Link>}
+        </p>
+      )}
       <p>
         {open.length > 0
-          ? `What to do: ${open.join(', ')}. “What you can do” explains each action.`
-          : 'You cannot do anything about it with your role.'}
+          ? `${first ? 'Then' : 'What to do'}: ${open.join(', ')}. “What you can do” explains each action.`
+          : 'Your role cannot change this run.'}
       </p>
     </Alert>
   );

@@ -28,6 +28,9 @@ const VIEWS = {
 };
 type View = keyof typeof VIEWS;
 
+/** An address may name a view that does not exist. */
+const viewOf = (name: string | null): View => (name !== null && Object.hasOwn(VIEWS, name) ? (name as View) : 'steps');
+
 /** The task workspace: on the left what happened and happens, on the right what can be done. */
 export default function RunPage({ id }: { id: string }) {
   const { whole, error, refetch } = useRun(id);
@@ -48,7 +51,7 @@ function Workspace({ whole, onChanged }: { whole: WholeRun; onChanged: () => voi
   const isWorkspace = useFlag('ui.task_workspace.enabled');
   const query = new URLSearchParams(useSearch());
   const [path, go] = useLocation();
-  const view = (query.get('view') ?? 'steps') as View;
+  const view = viewOf(query.get('view'));
   const cause = causeOf(whole);
   const wanted = query.get('step');
   const current = steps.find(({ id }) => id === run.currentStep);

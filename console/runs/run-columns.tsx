@@ -26,7 +26,7 @@ export const RUN_COLUMNS: Columns<RunSummary> = [
     id: 'automation',
     header: 'Automation',
     minWidth: 115,
-    cell: ({ automation }) => <UntrustedText text={automation} max={60} />,
+    cell: ({ automation }) => <UntrustedText text={automation} max={60} isName />,
   },
   {
     id: 'subject',
@@ -39,6 +39,7 @@ export const RUN_COLUMNS: Columns<RunSummary> = [
     id: 'duration',
     header: 'Took',
     minWidth: 65,
+    noWrap: true,
     cell: ({ durationMs }) => (durationMs === null ? '–' : duration(durationMs)),
   },
   {
@@ -46,13 +47,20 @@ export const RUN_COLUMNS: Columns<RunSummary> = [
     header: 'Who',
     minWidth: 95,
     cell: ({ assignee, request, trigger }) => (
-      <UntrustedText text={assignee ?? request?.actor ?? trigger.source} max={40} />
+      <UntrustedText text={assignee ?? request?.actor ?? trigger.source} max={40} isName />
     ),
   },
   {
     id: 'error',
     header: 'Error',
     minWidth: 150,
-    cell: ({ error }) => (error ? <span className="code">{error.code}</span> : '–'),
+    cell: ({ error }) =>
+      error ? (
+        <span className="code">
+          <UntrustedText text={error.code} isName />
+        </span>
+      ) : (
+        '–'
+      ),
   },
 ];

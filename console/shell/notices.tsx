@@ -6,6 +6,8 @@ interface Notice {
   id: number;
   type: 'success' | 'error' | 'info' | 'warning';
   text: string;
+  /** Stays when the next page is shown. */
+  isForNextPage: boolean;
 }
 
 let notices: readonly Notice[] = [];
@@ -18,12 +20,14 @@ function change(next: readonly Notice[]): void {
 }
 
 /** Shows above the page what an action has done. Screen readers read it. */
-export function notify(type: Notice['type'], text: string): void {
+export function notify(type: Notice['type'], text: string, isForNextPage = false): void {
   lastId += 1;
-  change([...notices.slice(-2), { id: lastId, type, text }]);
+  change([...notices.slice(-2), { id: lastId, type, text, isForNextPage }]);
 }
 
-export const clearNotices = (): void => change([]);
+/** When another page is shown. */
+export const clearNotices = (): void =>
+  change(notices.filter((each) => each.isForNextPage).map((each) => ({ ...each, isForNextPage: false })));
 
 export function Notices() {
   const shown = useSyncExternalStore(

@@ -1,10 +1,11 @@
 import type { ReactNode } from 'react';
+import { Link } from 'wouter';
 import type { ResponseFrom } from '../../client/api-client.ts';
-import { useApi } from '../data/api.ts';
+import { isNotFound, useApi } from '../data/api.ts';
 import { Page } from '../parts/page.tsx';
-import { Problem } from '../parts/problem.tsx';
+import { EmptyState, Problem } from '../parts/problem.tsx';
 import { SubPages } from '../parts/section.tsx';
-import { safeText } from '../parts/untrusted-text.tsx';
+import { safeText, UntrustedText } from '../parts/untrusted-text.tsx';
 
 export type WorkflowVersion = ResponseFrom<'GET /api/v1/workflows/{name}/versions/{version}'>;
 
@@ -26,6 +27,15 @@ export function WorkflowArea({ name, part, children }: AreaProps) {
     { enabled: newest !== undefined },
   );
   const error = list.error ?? version.error;
+  if (isNotFound(list.error)) {
+    return (
+      <Page title="Workflow">
+        <EmptyState title="There is no such workflow" action={<Link href="/workflows">Show all workflows</Link>}>
+          No workflow has the name <UntrustedText text={name} max={80} />.
+        </EmptyState>
+      </Page>
+    );
+  }
   return (
     <>
       <SubPages

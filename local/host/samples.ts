@@ -29,6 +29,7 @@ export async function sendSample(hostUrl: string, request: z.infer<typeof Sample
     headers,
     body: new Uint8Array(body),
   });
-  const received = (await response.json()) as { runIds?: string[]; detail?: string };
-  return { runIds: received.runIds ?? [], ...(received.detail !== undefined && { error: received.detail }) };
+  const received = (await response.json()) as { runIds?: string[]; deduplicated?: boolean; detail?: string };
+  const { runIds = [], deduplicated = false, detail } = received;
+  return { runIds, deduplicated, ...(detail !== undefined && { error: detail }) };
 }

@@ -319,6 +319,105 @@ describe('an auditor', () => {
   });
 });
 
+/** The last character of every line but the last, of each name in the list of runs. */
+const LINE_ENDS = `[...document.querySelectorAll('.runs-table .name, .runs-table .no-wrap')].flatMap((element) => {
+  const ends = [];
+  const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
+  let before;
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    for (let at = 0; at < node.data.length; at += 1) {
+      const range = document.createRange();
+      range.setStart(node, at);
+      range.setEnd(node, at + 1);
+      const { top, width } = range.getBoundingClientRect();
+      if (before !== undefined && width > 0 && top > before.top + 4) ends.push(before.character);
+      if (width > 0) before = { top, character: node.data[at] };
+    }
+  }
+  return ends;
+})`;
+
+describe('a person who looks for what went wrong', () => {
+  let person: TestPage;
+  let failedId: string;
+  beforeAll(async () => {
+    const step = '{id: look, tool: agent.session, with: {prompt: Look at it, configuration: none}}';
+    const [kind, body] = ['application/yaml', `name: look-at-it\nsteps:\n  - ${step}\n`];
+    await ask(host, 'POST', '/workflows', { body, headers: { 'content-type': kind } });
+    const started = { workflow: { name: 'look-at-it' } };
+    failedId = (await ask<{ runId: string }>(host, 'POST', '/runs', { body: started })).runId;
+    await host.waitForRun(failedId, ({ status }) => status === 'failed_terminal');
+    person = await inConsole(browser, host, 'Olivia Owner', `/runs/${failedId}`);
+  });
+  afterAll(() => person?.close());
+
+  it('reads what to correct before the run is repeated', async () => {
+    const { page } = person;
+    await page.getByText('What to do first: Create the configuration of the sessions').waitFor();
+    await page.getByText(/^Then: .*“Run it again”/).waitFor();
+  });
+
+  it('sees the steps if the address names no view', async () => {
+    const { page } = person;
+    for (const view of ['trigger', 'toString']) {
+      await goTo(person, `/runs/${failedId}?view=${view}`);
+      await page.locator('.views [aria-current=page]').getByText('Steps').waitFor();
+      await page.locator('.step-list').getByText('look').first().waitFor();
+    }
+  });
+
+  it('reads names and times in the list of runs, which never break inside a word', async () => {
+    const { page } = person;
+    await goTo(person, '/runs');
+    await page.getByText('CONFIGURATION_UNRESOLVED').waitFor();
+    for (const width of [1280, 1000, 400]) {
+      await page.setViewportSize({ width, height: 900 });
+      const ends = (await page.evaluate(LINE_ENDS)) as string[];
+      expect(ends.filter((character) => !'/_- '.includes(character))).toEqual([]);
+      await expectToFit(person);
+      await person.screenshot(`runs-${width}`);
+    }
+    await page.setViewportSize({ width: 1280, height: 900 });
+  });
+
+  it('reads that an event was received before, on the page of the run that it started', async () => {
+    const { page } = person;
+    const again = page.getByText('The event was received before; no second run was started.');
+    const seen: [string, number][] = [];
+    for (let times = 0; times < 2; times += 1) {
+      await goTo(person, '/');
+      await page.getByRole('button', { name: 'Open a GitHub issue', exact: true }).click();
+      await page.waitForURL(/\/runs\/run_/);
+      await page.locator('.views').waitFor();
+      if (times === 1) await again.waitFor();
+      seen.push([page.url(), await again.count()]);
+    }
+    const [first] = seen[0] ?? [''];
+    expect(seen).toEqual([
+      [first, 0],
+      [first, 1],
+    ]);
+    await goTo(person, '/runs');
+    await again.waitFor({ state: 'detached' });
+    expect(realProblems(person)).toEqual([]);
+  });
+
+  it('reads that a run or a workflow does not exist, and nothing else', async () => {
+    const { page } = person;
+    await goTo(person, '/evidence/nope');
+    await page.getByText('There is no such run').waitFor();
+    expect(await page.getByText('no evidence yet').count()).toBe(0);
+    for (const path of ['/workflows/nope', '/workflows/nope/versions']) {
+      await goTo(person, path);
+      await page.getByText('There is no such workflow').waitFor();
+      expect(await page.locator('.sub-pages').count()).toBe(0);
+      expect(await page.getByText(/newest/).count()).toBe(0);
+      await page.getByRole('link', { name: 'Show all workflows' }).click();
+      await page.getByRole('heading', { name: 'Workflows' }).waitFor();
+    }
+  });
+});
+
 describe('every page', () => {
   const paths = () => [
     '/automations',
