@@ -77,7 +77,7 @@ const COLUMNS: Columns<Token> = [
     id: 'state',
     header: 'State',
     minWidth: 120,
-    cell: ({ state, reused }) => (reused ? `${state}; tried again ${reused.count} times, perhaps stolen` : state),
+    cell: ({ state, reused }) => (reused ? `${state}; used again (${reused.count}), perhaps stolen` : state),
   },
   { id: 'for', header: 'Environments', minWidth: 110, cell: ({ environments }) => environments.join(', ') },
   { id: 'by', header: 'Created by', minWidth: 100, cell: ({ createdBy }) => <UntrustedText text={createdBy} /> },
