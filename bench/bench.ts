@@ -314,13 +314,13 @@ function withoutTraces(assembly: Assembly): Assembly {
 }
 
 /** Enough for ten runs one after the other, so that full batches are measured. */
-const SEAL_WINDOW_SECONDS = 10;
+const MEASURED_WINDOW_SECONDS = 10;
 
 function withSealWindow(assembly: Assembly): Assembly {
   for (const { Type, Properties } of Object.values(assembly.template.Resources ?? {})) {
     if (Type !== 'AWS::Lambda::EventSourceMapping' || !JSON.stringify(Properties?.FunctionName).includes('Seal'))
       continue;
-    Object.assign(Properties ?? {}, { MaximumBatchingWindowInSeconds: SEAL_WINDOW_SECONDS });
+    Object.assign(Properties ?? {}, { MaximumBatchingWindowInSeconds: MEASURED_WINDOW_SECONDS });
   }
   return assembly;
 }

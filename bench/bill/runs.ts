@@ -88,10 +88,11 @@ const SEAL_USD = PRICES.kmsSignature + 2 * PRICES.s3Put;
 
 /** Lambda reads a queue with five pollers, each of which fills its own batch. */
 const POLLERS = 5;
-const SEAL_WINDOW_SECONDS = 20;
+/** `sealWindowSeconds` of a stage, by default. */
+const DEFAULT_WINDOW_SECONDS = 20;
 const MONTH_SECONDS = 30 * 24 * 60 * 60;
 /** Of a million runs that are evenly spread over a month: a window begins with the first run of a batch. */
-const TOGETHER_IN_A_MONTH = 1 + ((RUNS / MONTH_SECONDS) * SEAL_WINDOW_SECONDS) / POLLERS;
+const TOGETHER_IN_A_MONTH = 1 + ((RUNS / MONTH_SECONDS) * DEFAULT_WINDOW_SECONDS) / POLLERS;
 
 /** What the bill depends on: how many runs end within the window in which they wait for each other. */
 export function printSeals(measured: Record<string, Measured>, print: (text: string) => void): void {

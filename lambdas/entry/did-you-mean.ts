@@ -17,6 +17,10 @@ export function didYouMean(name: string, known: readonly string[], show = (each:
   return close === undefined ? '' : `; did you mean ${show(close)}?`;
 }
 
+/** For an error about an unknown name: the close one, or else the command that lists all, such as `agents list`. */
+export const closeNameOr = (command: string, name: string, known: readonly string[]): string =>
+  didYouMean(name, known) || `; countersign ${command} shows all`;
+
 /** The names in the order of their distance, ignoring case. */
 export function closestNames(name: string, known: readonly string[]): string[] {
   const wanted = name.toLowerCase();

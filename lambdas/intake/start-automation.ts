@@ -1,4 +1,4 @@
-import { didYouMean } from '../entry/did-you-mean.ts';
+import { closeNameOr, didYouMean } from '../entry/did-you-mean.ts';
 import { isoNow } from '../entry/ports.ts';
 import type { Automation, Definitions } from '../pipeline/definitions.ts';
 import { startInputs } from '../pipeline/start-inputs.ts';
@@ -26,7 +26,7 @@ export async function startableAutomation(
     const names = all.map((each) => each.name);
     throw new CountersignError(
       'NOT_FOUND',
-      `there is no automation ${name}${didYouMean(name, names) || '; countersign automations list shows all'}`,
+      `there is no automation ${name}${closeNameOr('automations list', name, names)}`,
     );
   }
   if (!found.enabled) {

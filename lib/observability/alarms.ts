@@ -25,7 +25,7 @@ import type { StageConfig } from '../stage-config.ts';
 import type { WorkQueue } from '../work-queue.ts';
 import { BURN_RATES, type Objective } from './objectives.ts';
 
-/** Some times the interval between two scheduled invocations, and less than any SLA: without the sweeper, nobody is reminded of an approval. */
+/** A few times the interval between two invocations. Less than the SLA of prod: without the sweeper, nobody is reminded of an approval. */
 const SILENT_FOR = Duration.minutes(5);
 /**
  * The consumer of an older message is down, throttled or too slow. Longer than the maximum delay of a message (15 minutes),

@@ -1,4 +1,4 @@
-import { didYouMean } from '../../entry/did-you-mean.ts';
+import { closeNameOr } from '../../entry/did-you-mean.ts';
 import { Problem } from '../../entry/http.ts';
 import { isoNow } from '../../entry/ports.ts';
 import { issueTicket, type TicketOffice } from '../../live/tickets.ts';
@@ -105,6 +105,5 @@ async function noSuchKey({ keys }: AccessPorts, caller: Caller, name: string): P
   const all = await keys.list(caller.tenant);
   const visible = all.filter(({ key }) => may(caller.role, 'api-keys:read') || isOwn(caller, key));
   const names = visible.map(({ key }) => key.name);
-  const hint = didYouMean(name, names) || '; countersign keys list shows all';
-  return new Problem(404, 'NOT_FOUND', `there is no API key ${name}${hint}`);
+  return new Problem(404, 'NOT_FOUND', `there is no API key ${name}${closeNameOr('keys list', name, names)}`);
 }

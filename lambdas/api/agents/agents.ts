@@ -2,7 +2,7 @@ import { type Agent, heldAt, isDrainedByPerson, stateOf } from '../../agents/age
 import { type AgentRegistry, allAgents } from '../../agents/agent-registry.ts';
 import { placeOf } from '../../agents/assignment.ts';
 import { keyThumbprint, parsePublicKey } from '../../agents/request-signature.ts';
-import { didYouMean } from '../../entry/did-you-mean.ts';
+import { closeNameOr } from '../../entry/did-you-mean.ts';
 import { Problem } from '../../entry/http.ts';
 import { type Clock, type Ids, isoNow } from '../../entry/ports.ts';
 import type { Caller } from '../authorizer/caller.ts';
@@ -103,8 +103,7 @@ async function findAgent({ agents }: AgentsPorts, tenant: string, id: string): P
   const named = all.find(({ name }) => name === id);
   if (named) return named;
   const names = all.map(({ name }) => name);
-  const hint = didYouMean(id, names) || '; countersign agents list shows all';
-  throw new Problem(404, 'NOT_FOUND', `there is no agent ${id}${hint}`);
+  throw new Problem(404, 'NOT_FOUND', `there is no agent ${id}${closeNameOr('agents list', id, names)}`);
 }
 
 function viewOf(agent: Agent, at: string): AgentView {

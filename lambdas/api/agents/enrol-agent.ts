@@ -79,7 +79,7 @@ async function enrolledBefore(
   const agent = used && (await ports.agents.agent(tenant, used.agentId));
   if (agent?.publicKey === publicKey) return responseOf(ports, token, agent.agentId);
   await recordReuse(ports, token, keyThumbprint);
-  throw invalid(`the enrolment token of ${name} was used at ${used?.at}; an owner or admin can see by whom`);
+  throw invalid(`the enrolment token of ${name} was used at ${used?.at}`);
 }
 
 async function recordReuse(ports: Enroller, token: EnrolmentToken, keyThumbprint: string): Promise<void> {

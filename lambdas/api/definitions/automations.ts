@@ -1,4 +1,4 @@
-import { didYouMean } from '../../entry/did-you-mean.ts';
+import { closeNameOr } from '../../entry/did-you-mean.ts';
 import { Problem } from '../../entry/http.ts';
 import type { Clock, Ids } from '../../entry/ports.ts';
 import {
@@ -110,8 +110,7 @@ async function mustFind({ definitions }: AutomationsPorts, tenant: string, name:
   const found = all.find((automation) => automation.name === name);
   if (found) return found;
   const names = all.map((automation) => automation.name);
-  const hint = didYouMean(name, names) || '; countersign automations list shows all';
-  throw new Problem(404, 'NOT_FOUND', `there is no automation ${name}${hint}`);
+  throw new Problem(404, 'NOT_FOUND', `there is no automation ${name}${closeNameOr('automations list', name, names)}`);
 }
 
 const SCHEDULES_READ = 100;

@@ -1,5 +1,5 @@
 import { runCommand } from '../../connectors/agent/command.ts';
-import { didYouMean } from '../../entry/did-you-mean.ts';
+import { closeNameOr, didYouMean } from '../../entry/did-you-mean.ts';
 import { Problem } from '../../entry/http.ts';
 import type { Clock, Ids } from '../../entry/ports.ts';
 import type { Automation } from '../../pipeline/automation.ts';
@@ -147,6 +147,9 @@ async function mustFind({ definitions }: ConfigurationsPorts, tenant: string, na
   const found = await definitions.configuration(tenant, name);
   if (found) return found;
   const names = (await definitions.configurations(tenant)).map((each) => each.name);
-  const known = didYouMean(name, names) || '; countersign configurations list shows all';
-  throw new Problem(404, 'NOT_FOUND', `there is no configuration ${name}${known}`);
+  throw new Problem(
+    404,
+    'NOT_FOUND',
+    `there is no configuration ${name}${closeNameOr('configurations list', name, names)}`,
+  );
 }

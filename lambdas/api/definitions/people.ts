@@ -1,4 +1,4 @@
-import { didYouMean } from '../../entry/did-you-mean.ts';
+import { closeNameOr } from '../../entry/did-you-mean.ts';
 import { Problem } from '../../entry/http.ts';
 import { isoNow } from '../../entry/ports.ts';
 import type { Person } from '../../people/people.ts';
@@ -106,8 +106,7 @@ function known(people: readonly Person[], id: string): Person {
   const person = people.find((each) => each.id === id);
   if (person) return person;
   const ids = people.map((each) => each.id);
-  const hint = didYouMean(id, ids) || '; countersign people list shows all';
-  throw new Problem(404, 'NOT_FOUND', `there is no person ${id}${hint}`);
+  throw new Problem(404, 'NOT_FOUND', `there is no person ${id}${closeNameOr('people list', id, ids)}`);
 }
 
 function assertMayChange(current: Caller, involved: readonly (Person | undefined)[]): void {

@@ -1,4 +1,4 @@
-import { didYouMean } from '../../entry/did-you-mean.ts';
+import { closeNameOr, didYouMean } from '../../entry/did-you-mean.ts';
 import { Problem } from '../../entry/http.ts';
 import { type Clock, type Ids, isoNow } from '../../entry/ports.ts';
 import type { Definitions } from '../../pipeline/definitions.ts';
@@ -77,8 +77,7 @@ async function mustFind({ schedules }: SchedulesPorts, tenant: string, name: str
   if (found) return found;
   const all = await schedules.schedules(tenant, { limit: 100 });
   const names = all.map(({ schedule }) => schedule.name);
-  const hint = didYouMean(name, names) || '; countersign schedules list shows all';
-  throw new Problem(404, 'NOT_FOUND', `there is no schedule ${name}${hint}`);
+  throw new Problem(404, 'NOT_FOUND', `there is no schedule ${name}${closeNameOr('schedules list', name, names)}`);
 }
 
 async function save(

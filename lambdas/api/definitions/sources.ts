@@ -1,4 +1,4 @@
-import { didYouMean } from '../../entry/did-you-mean.ts';
+import { closeNameOr } from '../../entry/did-you-mean.ts';
 import { Problem } from '../../entry/http.ts';
 import type { Clock, Ids } from '../../entry/ports.ts';
 import { genericSource } from '../../intake/signing-secrets.ts';
@@ -81,8 +81,7 @@ async function mustFind({ definitions }: SourcesPorts, tenant: string, name: str
   const found = all.find((source) => source.name === name);
   if (found) return found;
   const names = all.map((source) => source.name);
-  const hint = didYouMean(name, names) || '; countersign sources list shows all';
-  throw new Problem(404, 'NOT_FOUND', `there is no webhook source ${name}${hint}`);
+  throw new Problem(404, 'NOT_FOUND', `there is no webhook source ${name}${closeNameOr('sources list', name, names)}`);
 }
 
 async function assertValid({ expressions }: SourcesPorts, tenant: string, source: GenericSource): Promise<void> {

@@ -209,7 +209,7 @@ class Audit {
     }
   }
 
-  /** Of several bundles of a run, the addenda name the recorded one. */
+  /** A run may have several bundles, and its addenda are beside each of them. They are checked with the one that they name. */
   #withOwnAddenda(bundle: HeldFiles): HeldFiles {
     if (!bundle.addenda) return bundle;
     const sha256 = sha256Hex(bundle.document);
